@@ -1,0 +1,1 @@
+"""Steelyard scores, evaluates and gates the work of AI agents."""
