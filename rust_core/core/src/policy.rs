@@ -365,18 +365,22 @@ impl Policy {
     /// The overall score over final scores in policy order, one for each category.
     pub fn overall(&self, finals: &[u8]) -> u8 {
         debug_assert_eq!(finals.len(), self.categories.len());
+        self.overall_of(finals.iter().copied())
+    }
+
+    /// As [`Policy::overall`], over an iterator.
+    #[inline]
+    pub fn overall_of(&self, finals: impl Iterator<Item = u8>) -> u8 {
         match self.arithmetic {
             Arithmetic::Binary64 => round(
                 finals
-                    .iter()
                     .zip(&self.weights_f64)
-                    .fold(0.0, |sum, (value, weight)| sum + f64::from(*value) * weight),
+                    .fold(0.0, |sum, (value, weight)| sum + f64::from(value) * weight),
             ),
             Arithmetic::Decimal => round_points(
                 finals
-                    .iter()
                     .zip(&self.weights_points)
-                    .map(|(value, weight)| u32::from(*value) * weight)
+                    .map(|(value, weight)| u32::from(value) * weight)
                     .sum(),
             ),
         }

@@ -4,7 +4,7 @@ use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
-use steelyard_core::kernel::{self, Layout, Output, Path};
+use steelyard_core::kernel::{BadScore, Kernel, Layout, Output, Path};
 use steelyard_core::wire;
 use steelyard_core::{Error, Policy as CorePolicy};
 
@@ -16,72 +16,77 @@ const RELEASE_GIL_BYTES: usize = 16 * 1024;
 
 #[pyclass(module = "steelyard._core", frozen)]
 #[derive(Clone)]
-struct Policy(CorePolicy);
+struct Policy(Kernel);
 
 #[pymethods]
 impl Policy {
     #[staticmethod]
     fn task_evaluation() -> Policy {
-        Policy(CorePolicy::task_evaluation())
+        Policy(Kernel::new(CorePolicy::task_evaluation()))
     }
 
     #[staticmethod]
     fn from_toml(py: Python<'_>, text: &str) -> PyResult<Policy> {
-        CorePolicy::from_toml(text).map(Policy).map_err(|error| to_python(py, &error))
+        CorePolicy::from_toml(text)
+            .map(|policy| Policy(Kernel::new(policy)))
+            .map_err(|error| to_python(py, &error))
     }
 
     #[getter]
     fn name(&self) -> &str {
-        self.0.name()
+        self.0.policy().name()
     }
 
     #[getter]
     fn version(&self) -> u32 {
-        self.0.version()
+        self.0.policy().version()
     }
 
     #[getter]
     fn digest(&self) -> &str {
-        self.0.digest()
+        self.0.policy().digest()
     }
 
     #[getter]
     fn document(&self) -> &str {
-        self.0.document()
+        self.0.policy().document()
     }
 
     #[getter]
     fn arithmetic(&self) -> &'static str {
-        self.0.arithmetic().name()
+        self.0.policy().arithmetic().name()
     }
 
     #[getter]
     fn blend_weights(&self) -> (u32, u32) {
-        self.0.blend_points()
+        self.0.policy().blend_points()
     }
 
     #[getter]
     fn categories<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.0.categories().iter().map(|category| category.name.as_str()))
+        PyTuple::new(py, self.0.policy().categories().iter().map(|category| category.name.as_str()))
     }
 
     #[getter]
     fn weights<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.0.weights_points())
+        PyTuple::new(py, self.0.policy().weights_points())
     }
 
     #[getter]
     fn floors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.0.categories().iter().map(|category| category.floor))
+        PyTuple::new(py, self.0.policy().categories().iter().map(|category| category.floor))
     }
 
     #[getter]
     fn bands<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.0.bands().iter().map(|band| (band.name.as_str(), band.min, band.max)))
+        PyTuple::new(
+            py,
+            self.0.policy().bands().iter().map(|band| (band.name.as_str(), band.min, band.max)),
+        )
     }
 
     fn blend(&self, deterministic: u8, ai: u8) -> PyResult<u8> {
-        Ok(self.0.blend(valid(deterministic)?, valid(ai)?))
+        Ok(self.0.policy().blend(valid(deterministic)?, valid(ai)?))
     }
 
     fn blend_samples(
@@ -94,24 +99,24 @@ impl Policy {
         if samples.is_empty() {
             return Err(PyValueError::new_err("samples: at least one is needed"));
         }
-        let (score, spread) = wire::score::blend_samples(&self.0, deterministic, samples);
+        let (score, spread) = wire::score::blend_samples(self.0.policy(), deterministic, samples);
         Ok((score, spread.min, spread.max, spread.count, spread.band_stability))
     }
 
     fn overall(&self, finals: &[u8]) -> PyResult<u8> {
-        if finals.len() != self.0.categories().len() {
+        if finals.len() != self.0.policy().categories().len() {
             return Err(PyValueError::new_err("finals: one for each category is needed"));
         }
         finals.iter().try_for_each(|score| valid(*score).map(drop))?;
-        Ok(self.0.overall(finals))
+        Ok(self.0.policy().overall(finals))
     }
 
     fn band(&self, score: u8) -> PyResult<u8> {
-        Ok(self.0.band(valid(score)?))
+        Ok(self.0.policy().band(valid(score)?))
     }
 
     fn __repr__(&self) -> String {
-        format!("<Policy {}@{}>", self.0.name(), self.0.version())
+        format!("<Policy {}@{}>", self.0.policy().name(), self.0.policy().version())
     }
 }
 
@@ -141,7 +146,8 @@ fn score_arrays<'py>(
     ai: PyReadonlyArray1<'py, u8>,
     path: Option<&str>,
 ) -> PyResult<Arrays<'py>> {
-    let policy = &policy.0;
+    let kernel = &policy.0;
+    let policy = kernel.policy();
     let layout = if by_column { Layout::Columns } else { Layout::Rows };
     let path = match path {
         None => Path::best(),
@@ -178,14 +184,14 @@ fn score_arrays<'py>(
             None => None,
         };
         let work = || {
-            kernel::score(policy, path, layout, det, ai, &mut output)?;
+            kernel.score(path, layout, det, ai, &mut output)?;
             if let Some(below) = below {
-                kernel::mark_below_floors(policy, layout, output.final_scores, below);
+                kernel.mark_below_floors(layout, output.final_scores, below);
             }
             Ok(())
         };
         let done = if cells < RELEASE_GIL_BYTES { work() } else { py.detach(work) };
-        done.map_err(|bad: kernel::BadScore| {
+        done.map_err(|bad: BadScore| {
             let input = if bad.is_ai { "ai" } else { "deterministic" };
             let category = &policy.categories()[bad.category].name;
             let error = Error::ScoreOutOfRange {
@@ -211,7 +217,7 @@ struct Engine(wire::Engine);
 impl Engine {
     #[new]
     fn new(py: Python<'_>, policies: Vec<PyRef<'_, Policy>>, max_tasks: usize) -> PyResult<Engine> {
-        let policies = policies.iter().map(|policy| policy.0.clone()).collect();
+        let policies = policies.iter().map(|policy| policy.0.policy().clone()).collect();
         wire::Engine::new(policies, crate::ENGINE_VERSION, crate::ENGINE_DIGEST, max_tasks)
             .map(Engine)
             .map_err(|error| to_python(py, &error))
@@ -219,13 +225,15 @@ impl Engine {
 
     #[getter]
     fn policies(&self) -> Vec<Policy> {
-        self.0.policies().cloned().map(Policy).collect()
+        self.0.policies().cloned().map(|policy| Policy(Kernel::new(policy))).collect()
     }
 
     #[pyo3(signature = (name="", version=0))]
     fn policy(&self, py: Python<'_>, name: &str, version: u32) -> PyResult<Policy> {
         let found = self.0.policy(name, version);
-        found.cloned().map(Policy).map_err(|error| to_python(py, &error))
+        found
+            .map(|policy| Policy(Kernel::new(policy.clone())))
+            .map_err(|error| to_python(py, &error))
     }
 
     fn score<'py>(

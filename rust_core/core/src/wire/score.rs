@@ -4,7 +4,7 @@
 //! the same fields, so the same code serves both.
 
 use crate::error::{Error, Malformed};
-use crate::kernel::{self, Layout, Output, Path};
+use crate::kernel::{Kernel, Layout, Output, Path};
 use crate::policy::Policy;
 use crate::wire::protobuf::{
     Reader, Value, packed, put_bytes, put_double, put_element, put_head, put_uint, text, varint_len,
@@ -40,7 +40,7 @@ pub struct Engine {
 /// A policy with the parts of a response that depend on nothing else.
 #[derive(Debug)]
 struct Prepared {
-    policy: Policy,
+    kernel: Kernel,
     /// The field ScoreResponse.provenance.
     provenance: Vec<u8>,
     /// The field TaskScore.categories for each category and final score without a spread.
@@ -104,7 +104,11 @@ impl Prepared {
         for band in policy.bands() {
             put_element(&mut names, 8, band.name.as_bytes());
         }
-        Prepared { policy, provenance, categories, overalls, names }
+        Prepared { kernel: Kernel::new(policy), provenance, categories, overalls, names }
+    }
+
+    fn policy(&self) -> &Policy {
+        self.kernel.policy()
     }
 }
 
@@ -437,24 +441,24 @@ impl Engine {
 
     /// All policies, the built-in one first.
     pub fn policies(&self) -> impl Iterator<Item = &Policy> {
-        self.policies.iter().map(|prepared| &prepared.policy)
+        self.policies.iter().map(Prepared::policy)
     }
 
     /// The policy of that name and version. An empty name is the built-in policy's; version 0 is the
     /// highest version under the name.
     pub fn policy(&self, name: &str, version: u32) -> Result<&Policy, Error> {
-        self.prepared(name, version).map(|prepared| &prepared.policy)
+        self.prepared(name, version).map(Prepared::policy)
     }
 
     fn prepared(&self, name: &str, version: u32) -> Result<&Prepared, Error> {
-        let wanted = if name.is_empty() { self.policies[0].policy.name() } else { name };
+        let wanted = if name.is_empty() { self.policies[0].policy().name() } else { name };
         self.policies
             .iter()
             .filter(|prepared| {
-                prepared.policy.name() == wanted
-                    && (version == 0 || prepared.policy.version() == version)
+                prepared.policy().name() == wanted
+                    && (version == 0 || prepared.policy().version() == version)
             })
-            .max_by_key(|prepared| prepared.policy.version())
+            .max_by_key(|prepared| prepared.policy().version())
             .ok_or_else(|| Error::PolicyNotFound { name: wanted.to_owned(), version })
     }
 
@@ -512,7 +516,7 @@ impl Engine {
         let mut row = 0;
         for_each_row(pieces, |reader| {
             let task_id = entries.parse(reader)?;
-            match entries.score(&prepared.policy, row) {
+            match entries.score(prepared.policy(), row) {
                 Ok(sampled) => put_score(&mut out, prepared, task_id, &entries, sampled),
                 Err(error) => put_error(&mut out, task_id, &error),
             }
@@ -535,7 +539,7 @@ impl Engine {
         columns: &Columns<'_>,
     ) -> Result<Response, Error> {
         let prepared = self.prepared(request.policy_name, request.policy_version)?;
-        let policy = &prepared.policy;
+        let policy = prepared.policy();
         let categories = policy.categories().len();
         let cells = columns.deterministic.len();
         let mismatch = |path: &str, message: String| {
@@ -596,24 +600,19 @@ impl Engine {
             ])
             .map_err(|_| Error::MalformedMessage(Malformed::Truncated))?;
         let mut output = Output { final_scores, bands, overall_scores, overall_bands };
-        kernel::score(
-            policy,
-            Path::best(),
-            Layout::Columns,
-            columns.deterministic,
-            columns.ai,
-            &mut output,
-        )
-        .map_err(|bad| {
-            let column = if bad.is_ai { "ai" } else { "deterministic" };
-            let category = &policy.categories()[bad.category].name;
-            Error::ScoreOutOfRange {
-                path: format!("columns.{column}[{}].{category}", bad.task),
-                value: i64::from(bad.value),
-            }
-        })?;
+        prepared
+            .kernel
+            .score(Path::best(), Layout::Columns, columns.deterministic, columns.ai, &mut output)
+            .map_err(|bad| {
+                let column = if bad.is_ai { "ai" } else { "deterministic" };
+                let category = &policy.categories()[bad.category].name;
+                Error::ScoreOutOfRange {
+                    path: format!("columns.{column}[{}].{category}", bad.task),
+                    value: i64::from(bad.value),
+                }
+            })?;
         if floors > 0 {
-            kernel::mark_below_floors(policy, Layout::Columns, final_scores, below_floors);
+            prepared.kernel.mark_below_floors(Layout::Columns, final_scores, below_floors);
         }
         out.extend_from_slice(&prepared.names);
         Ok(Response { buffer: out, start: 0 })
@@ -632,7 +631,7 @@ fn put_score(
     entries: &Entries<'_>,
     sampled: bool,
 ) {
-    let overall = usize::from(prepared.policy.overall(&entries.finals));
+    let overall = usize::from(prepared.policy().overall(&entries.finals));
     let overall = prepared.overalls.get(overall);
     let fragment = |category: usize| {
         prepared.categories.get(category * 101 + usize::from(entries.finals[category]))
@@ -642,7 +641,7 @@ fn put_score(
         for (category, spread) in entries.spreads.iter().enumerate() {
             if spread.is_some() {
                 let score = entries.finals[category];
-                let message = category_score(&prepared.policy, category, score, *spread);
+                let message = category_score(prepared.policy(), category, score, *spread);
                 put_element(&mut custom, 1, &message);
             } else {
                 custom.extend_from_slice(fragment(category));
