@@ -1,8 +1,8 @@
 """The one family of errors that Steelyard raises for input it refuses or work it cannot do.
 
-Every error has a `reason`, an UPPER_SNAKE word that machines match on, a message for people, and the
-`violations` that name the offending fields. The server maps the class to a gRPC status code and the
-rest to `google.rpc.ErrorInfo` and `google.rpc.BadRequest`; the CLI prints the same words.
+Every error has a `reason`, an UPPER_SNAKE word that machines match on, a message for people, and
+the `violations` that name the offending fields. The server maps the class to a gRPC status code and
+the rest to `google.rpc.ErrorInfo` and `google.rpc.BadRequest`; the CLI prints the same words.
 """
 
 from __future__ import annotations

@@ -24,6 +24,8 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     let class = cell.import(py, "steelyard.errors", name)?;
     let violation = VIOLATION.import(py, "steelyard.errors", "Violation")?;
     let message = error.to_string();
-    let violations = (violation.call1((error.path(), error.code(), &message))?,);
+    let at = format!("{}: ", error.path());
+    let text = message.strip_prefix(&at).unwrap_or(&message);
+    let violations = (violation.call1((error.path(), error.code(), text))?,);
     Ok(PyErr::from_value(class.call1((error.code(), message, violations))?))
 }

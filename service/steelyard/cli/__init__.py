@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import click
 
+from steelyard.cli.policy import policy
+from steelyard.cli.run import SteelyardGroup
+from steelyard.cli.score import score
+from steelyard.cli.serve import serve
+from steelyard.cli.version import version
+
 __all__ = ["main"]
 
-COMMANDS: tuple[click.Command, ...] = ()
+COMMANDS: tuple[click.Command, ...] = (policy, score, serve, version)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=SteelyardGroup, context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
-    """Score, evaluate and gate the work of AI agents."""
+    """Score, evaluate and gate the work of AI agents.
+
+    Exit codes: 0 done, 1 the answer is no (a failed check), 2 usage, unreadable or refused input,
+    3 a server or store is away.
+    """
 
 
 for _command in COMMANDS:

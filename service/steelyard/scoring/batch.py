@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steelyard import _core
-from steelyard.errors import InvalidInputError
+from steelyard.errors import InvalidInputError, SteelyardError
 from steelyard.scoring.policy import TASK_EVALUATION, Policy
 
 __all__ = ["Provenance", "ScoreBatch", "Scores", "score"]
@@ -67,26 +68,21 @@ class ScoreBatch:
         return len(self.overall)
 
 
-def score(
-    deterministic: ArrayLike, ai: ArrayLike, policy: Policy = TASK_EVALUATION
-) -> ScoreBatch:
+def score(deterministic: ArrayLike, ai: ArrayLike, policy: Policy = TASK_EVALUATION) -> ScoreBatch:
     """Blends two batches of scores into finals, bands and overalls.
 
-    `deterministic` and `ai` have the shape (n, C): n tasks, C the number of the policy's categories,
-    in its order. Anything that numpy reads as integers will do: arrays, nested lists, objects with
-    the buffer protocol; a flat buffer of bytes is read as n rows of C bytes. Fastest are uint8
-    arrays whose columns lie one after the other (Fortran order), which need no copy at all.
+    `deterministic` and `ai` have the shape (n, C): n tasks, C the number of the policy's
+    categories, in its order. Anything that numpy reads as integers will do: arrays, nested lists,
+    objects with the buffer protocol; a flat buffer of bytes is read as n rows of C bytes. Fastest
+    are uint8 arrays whose columns lie one after the other (Fortran order): they need no copy.
 
-    Raises InvalidInputError: SCORE_OUT_OF_RANGE names row and category of the first value that is no
-    integer 0..100, deterministic before AI; LENGTH_MISMATCH for shapes that do not fit; BATCH_EMPTY
-    for no rows.
+    Raises InvalidInputError: SCORE_OUT_OF_RANGE names row and category of the first value that is
+    no integer 0..100, deterministic before AI; LENGTH_MISMATCH for shapes that do not fit;
+    BATCH_EMPTY for no rows.
     """
-    det = as_scores("deterministic", deterministic, policy)
-    other = as_scores("ai", ai, policy)
-    if det.shape != other.shape:
-        raise InvalidInputError.at(
-            "ai", "LENGTH_MISMATCH", f"shape {other.shape}, but deterministic has {det.shape}"
-        )
+    det = as_scores("deterministic", deterministic, policy.categories)
+    other = as_scores("ai", ai, policy.categories)
+    check_shapes(det, other)
     by_column = det.flags.f_contiguous and not det.flags.c_contiguous
     final, band, overall, overall_band, below = _core.score_arrays(
         policy, by_column, _flat(det, by_column), _flat(other, by_column)
@@ -103,12 +99,22 @@ def score(
     )
 
 
-def as_scores(name: str, values: ArrayLike, policy: Policy) -> Scores:
+def check_shapes(deterministic: Scores, ai: Scores) -> None:
+    """Raises InvalidInputError (LENGTH_MISMATCH) where the two batches differ in shape."""
+    if deterministic.shape != ai.shape:
+        raise InvalidInputError.at(
+            "ai",
+            "LENGTH_MISMATCH",
+            f"shape {ai.shape}, but deterministic has {deterministic.shape}",
+        )
+
+
+def as_scores(name: str, values: ArrayLike, categories: Sequence[str]) -> Scores:
     """The values as a (n, C) uint8 array; copies only what is not one yet.
 
     Values of wider integer types are checked here; bytes above 100 are left to the kernel.
     """
-    columns = len(policy.categories)
+    columns = len(categories)
     array = np.asarray(_buffer(values))
     if array.ndim == 1 and isinstance(values, bytes | bytearray | memoryview):
         if array.size % columns:
@@ -122,18 +128,17 @@ def as_scores(name: str, values: ArrayLike, policy: Policy) -> Scores:
         raise InvalidInputError.at(name, "BATCH_EMPTY", "the batch is empty")
     if array.ndim != 2 or array.shape[1] != columns:
         raise InvalidInputError.at(
-            name,
-            "LENGTH_MISMATCH",
-            f"shape {array.shape}, expected (n, {columns}) for policy {policy.name}",
+            name, "LENGTH_MISMATCH", f"shape {array.shape}, expected (n, {columns})"
         )
     if array.dtype == np.uint8:
         return array
     if array.dtype.kind in "iu":
         bad = (array < 0) | (array > 100)
         if bad.any():
-            _refuse(name, array, bad, policy)
+            raise _refusal(name, array, bad, categories)
         return array.astype(np.uint8)
-    _refuse(name, array, np.vectorize(_is_no_score, otypes=[bool])(array), policy)
+    bad = np.vectorize(_is_no_score, otypes=[bool])(array)
+    raise _refusal(name, array, bad, categories)
 
 
 def _buffer(values: ArrayLike) -> ArrayLike:
@@ -142,19 +147,22 @@ def _buffer(values: ArrayLike) -> ArrayLike:
 
 def _is_no_score(value: object) -> bool:
     """For floats and objects: a float is no integer, however whole it looks."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool | np.bool_)
-    return not (whole and 0 <= int(value) <= 100)  # type: ignore[call-overload]  # narrowed by `whole`
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return not 0 <= int(value) <= 100
+    return True
 
 
-def _refuse(name: str, array: NDArray[Any], bad: NDArray[np.bool_], policy: Policy) -> NoReturn:
+def _refusal(
+    name: str, array: NDArray[Any], bad: NDArray[np.bool_], categories: Sequence[str]
+) -> SteelyardError:
     rows = np.argwhere(bad)
     if len(rows) == 0:
-        raise InvalidInputError.at(
+        return InvalidInputError.at(
             name, "SCORE_OUT_OF_RANGE", f"dtype {array.dtype}: scores are integers, use uint8"
         )
     row, column = rows[0]
-    raise InvalidInputError.at(
-        f"{name}[{row}].{policy.categories[column]}",
+    return InvalidInputError.at(
+        f"{name}[{row}].{categories[column]}",
         "SCORE_OUT_OF_RANGE",
         f"{array[row, column]!s} is not a score; a score is an integer from 0 to 100",
     )

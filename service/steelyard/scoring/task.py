@@ -58,8 +58,9 @@ def score_task(
 ) -> TaskScore:
     """Blends the scores of one task.
 
-    Both mappings have exactly the policy's categories as keys and integers 0..100 as values; a value
-    of `ai` may also be a sequence of 1 to 1,024 samples, whose mean (rounded half up) is blended.
+    Both mappings have exactly the policy's categories as keys and integers 0..100 as values; a
+    value of `ai` may also be a sequence of 1 to 1,024 samples, whose mean (rounded half up) is
+    blended.
 
     Raises InvalidInputError naming the place (`ai.taskOutcomeQuality[2]`): CATEGORY_UNKNOWN,
     CATEGORY_MISSING, SCORE_OUT_OF_RANGE, SAMPLES_TOO_MANY. Deterministic is checked before AI.
@@ -109,8 +110,8 @@ def _final(
             path, "SAMPLES_TOO_MANY", f"{len(ai)} samples are more than the limit of {MAX_SAMPLES}"
         )
     samples = bytes(_valid(f"{path}[{index}]", sample) for index, sample in enumerate(ai))
-    final, *spread = policy.blend_samples(deterministic, samples)
-    return final, SampleSpread(*spread)
+    final, low, high, count, stability = policy.blend_samples(deterministic, samples)
+    return final, SampleSpread(low, high, count, stability)
 
 
 def _check_categories(name: str, scores: Mapping[str, object], policy: Policy) -> None:
@@ -121,9 +122,7 @@ def _check_categories(name: str, scores: Mapping[str, object], policy: Policy) -
             )
     for category in policy.categories:
         if category not in scores:
-            raise InvalidInputError.at(
-                name, "CATEGORY_MISSING", f"category {category} is missing"
-            )
+            raise InvalidInputError.at(name, "CATEGORY_MISSING", f"category {category} is missing")
 
 
 def _valid(path: str, value: object) -> int:

@@ -1,7 +1,7 @@
 """The handler table: what the service answers, independent of the transport that carries it.
 
-A handler is a function from request bytes to response bytes. The transport (`app.py`) looks handlers
-up by full method name and knows nothing about messages; handlers know nothing about grpc.
+A handler is a function from request bytes to response bytes. The transport looks handlers up by
+full method name and knows nothing about messages; handlers know nothing about grpc.
 """
 
 from __future__ import annotations
@@ -10,7 +10,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-__all__ = ["BidiHandler", "CallContext", "Handler", "HandlerTable", "ServerStreamHandler", "UnaryHandler"]
+__all__ = [
+    "BidiHandler",
+    "CallContext",
+    "Handler",
+    "HandlerTable",
+    "ServerStreamHandler",
+    "UnaryHandler",
+]
 
 
 class CallContext(Protocol):

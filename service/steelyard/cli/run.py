@@ -1,0 +1,56 @@
+"""What all commands share: errors become messages and exit codes, tables go to the terminal."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from steelyard.errors import SteelyardError, UnavailableError
+
+__all__ = ["BAND_STYLES", "SteelyardGroup", "print_json", "print_table", "stdout"]
+
+USAGE = 2
+AWAY = 3
+
+# Colours on a terminal only: rich looks at the stream and at NO_COLOR.
+BAND_STYLES = {
+    "failing": "red",
+    "weak": "yellow",
+    "acceptable": "cyan",
+    "strong": "green",
+    "excellent": "bold green",
+}
+
+
+class SteelyardGroup(click.Group):
+    """A group whose commands end with one line on the error stream instead of a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs the command; a SteelyardError becomes its exit code."""
+        try:
+            return super().invoke(ctx)
+        except SteelyardError as error:
+            click.echo(f"steelyard: {error.message} [{error.reason}]", err=True)
+            ctx.exit(AWAY if isinstance(error, UnavailableError) else USAGE)
+
+
+def stdout() -> Console:
+    """The console of standard output, made anew so that tests and pipes see their own stream."""
+    return Console(highlight=False, soft_wrap=False)
+
+
+def print_table(table: Table) -> None:
+    """A table for people; columns are never folded to fit a pipe."""
+    console = stdout()
+    if not console.is_terminal:
+        console.width = 10_000
+    console.print(table)
+
+
+def print_json(document: object) -> None:
+    """A document for machines: UTF-8 JSON with keys in the order of the contract."""
+    click.echo(json.dumps(document, ensure_ascii=False, indent=2))
