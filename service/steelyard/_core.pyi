@@ -5,6 +5,15 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = [
+    "ENGINE_DIGEST",
+    "ENGINE_VERSION",
+    "Engine",
+    "Policy",
+    "kernel_paths",
+    "score_arrays",
+]
+
 ENGINE_VERSION: str
 ENGINE_DIGEST: str
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from steelyard.cli.demo import demo
 from steelyard.cli.policy import policy
 from steelyard.cli.run import SteelyardGroup
 from steelyard.cli.score import score
@@ -12,7 +13,7 @@ from steelyard.cli.version import version
 
 __all__ = ["main"]
 
-COMMANDS: tuple[click.Command, ...] = (policy, score, serve, version)
+COMMANDS: tuple[click.Command, ...] = (demo, policy, score, serve, version)
 
 
 @click.group(cls=SteelyardGroup, context_settings={"help_option_names": ["-h", "--help"]})

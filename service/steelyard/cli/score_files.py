@@ -54,7 +54,9 @@ def read_tasks(path: Path, categories: Sequence[str]) -> Tasks:
     kind = format_of(path)
     try:
         if kind == "csv":
-            table = pyarrow.csv.read_csv(path)
+            # Only an empty cell is no value: what else a cell says is shown to whoever wrote it.
+            options = pyarrow.csv.ConvertOptions(null_values=[""])
+            table = pyarrow.csv.read_csv(path, convert_options=options)
         elif kind == "jsonl":
             table = pyarrow.json.read_json(path).flatten()
         else:

@@ -11,7 +11,7 @@ import click
 
 from steelyard.settings import Settings, load_settings
 
-__all__ = ["serve", "settings_options"]
+__all__ = ["announce", "serve", "settings_options"]
 
 
 def settings_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -71,10 +71,11 @@ def serve(config: Path | None, **flags: Any) -> None:
 
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     settings = load_settings(flags, config)
-    run(settings, lambda port: _announce(settings, port))
+    run(settings, lambda port: announce(settings, port))
 
 
-def _announce(settings: Settings, port: int) -> None:
+def announce(settings: Settings, port: int) -> None:
+    """Says where the server listens and how to end it."""
     host = settings.address.rpartition(":")[0]
     workers = "1 worker" if settings.workers == 1 else f"{settings.workers} workers"
     click.echo(f"steelyard listens on {host}:{port} ({workers}); Ctrl-C stops it")

@@ -45,6 +45,9 @@ impl<'a> Reader<'a> {
             return Ok(None);
         }
         let (number, wire_type) = self.tag()?;
+        if number == 0 {
+            return Err(Malformed::Tag);
+        }
         let value = match wire_type {
             0 => Value::Varint(self.varint()?),
             2 => Value::Bytes(self.length_delimited()?),
@@ -59,11 +62,7 @@ impl<'a> Reader<'a> {
     #[inline]
     fn tag(&mut self) -> Result<(u32, u8), Malformed> {
         let tag = self.limited_varint(u64::from(u32::MAX), Malformed::Tag)?;
-        let number = (tag >> 3) as u32;
-        if number == 0 {
-            return Err(Malformed::Tag);
-        }
-        Ok((number, (tag & 7) as u8))
+        Ok(((tag >> 3) as u32, (tag & 7) as u8))
     }
 
     #[inline]
@@ -105,6 +104,7 @@ impl<'a> Reader<'a> {
             3 => {
                 let depth = depth.checked_sub(1).ok_or(Malformed::Group)?;
                 loop {
+                    // Inside a skipped group even field number 0 passes, as in the official runtimes.
                     let (inner, wire_type) = self.tag()?;
                     if wire_type == 4 {
                         return if inner == number { Ok(()) } else { Err(Malformed::Group) };
