@@ -1,5 +1,9 @@
 //! The one error type of the core.
 
+use std::fmt;
+
+use crate::canonical::MAX_DEPTH;
+
 /// What a caller can do about an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -9,6 +13,24 @@ pub enum Kind {
     NotFound,
     /// A cap on size or count: send less.
     Limit,
+}
+
+/// Where the offending element of a JSON document stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// Byte offset into the text that was read, from 0.
+    Offset(usize),
+    /// JSON path of an element of a value in memory, such as `$.cases[3].seed`; `$` is the whole value.
+    Path(String),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Offset(offset) => write!(f, "byte {offset}"),
+            Self::Path(path) => f.write_str(path),
+        }
+    }
 }
 
 /// Everything that the core refuses. [`Error::code`] is for machines, `Display` for people.
@@ -137,6 +159,36 @@ pub enum Error {
         /// The category's name.
         category: String,
     },
+    /// The text is not JSON (RFC 8259).
+    #[error("{0}: invalid JSON: expected {1}")]
+    InvalidJson(Place, &'static str),
+    /// The text is not UTF-8.
+    #[error("{0}: invalid UTF-8")]
+    InvalidUtf8(Place),
+    /// An object holds the same key twice: readers would disagree about its value.
+    #[error("{0}: the same object key occurs twice")]
+    DuplicateKey(Place),
+    /// A string holds half of a surrogate pair, which UTF-8 cannot carry.
+    #[error("{0}: lone surrogate in a string")]
+    LoneSurrogate(Place),
+    /// An integer that binary64 cannot hold without loss.
+    #[error("{0}: an integer beyond \u{b1}(2^53 - 1) cannot be held without loss")]
+    IntegerOutOfRange(Place),
+    /// A number literal such as `1e999`.
+    #[error("{0}: the number is beyond the binary64 range")]
+    NumberOutOfRange(Place),
+    /// NaN or an infinity in a JSON value.
+    #[error("{0}: NaN and infinities have no JSON form")]
+    NotFinite(Place),
+    /// Arrays and objects nest too deep.
+    #[error("{0}: nesting deeper than {MAX_DEPTH} levels")]
+    TooDeep(Place),
+    /// The text or its canonical form is too long.
+    #[error("{0}: more than {max} bytes", max = u32::MAX)]
+    TooLarge(Place),
+    /// A value in memory that JSON has no form for; the second field names it.
+    #[error("{0}: a {1} has no JSON form")]
+    UnsupportedType(Place, String),
 }
 
 /// Why bytes are not a protobuf message.
@@ -178,6 +230,16 @@ impl Error {
         "CATEGORY_UNKNOWN",
         "CATEGORY_DUPLICATE",
         "CATEGORY_MISSING",
+        "INVALID_JSON",
+        "INVALID_UTF8",
+        "DUPLICATE_KEY",
+        "LONE_SURROGATE",
+        "INTEGER_OUT_OF_RANGE",
+        "NUMBER_OUT_OF_RANGE",
+        "NOT_FINITE",
+        "TOO_DEEP",
+        "TOO_LARGE",
+        "UNSUPPORTED_TYPE",
     ];
 
     /// The stable UPPER_SNAKE name of the error.
@@ -199,6 +261,16 @@ impl Error {
             Error::CategoryUnknown { .. } => "CATEGORY_UNKNOWN",
             Error::CategoryDuplicate { .. } => "CATEGORY_DUPLICATE",
             Error::CategoryMissing { .. } => "CATEGORY_MISSING",
+            Error::InvalidJson(..) => "INVALID_JSON",
+            Error::InvalidUtf8(_) => "INVALID_UTF8",
+            Error::DuplicateKey(_) => "DUPLICATE_KEY",
+            Error::LoneSurrogate(_) => "LONE_SURROGATE",
+            Error::IntegerOutOfRange(_) => "INTEGER_OUT_OF_RANGE",
+            Error::NumberOutOfRange(_) => "NUMBER_OUT_OF_RANGE",
+            Error::NotFinite(_) => "NOT_FINITE",
+            Error::TooDeep(_) => "TOO_DEEP",
+            Error::TooLarge(_) => "TOO_LARGE",
+            Error::UnsupportedType(..) => "UNSUPPORTED_TYPE",
         }
     }
 
@@ -230,6 +302,80 @@ impl Error {
             | Error::CategoryUnknown { path, .. }
             | Error::CategoryDuplicate { path, .. }
             | Error::CategoryMissing { path, .. } => path,
+            Error::InvalidJson(place, _)
+            | Error::InvalidUtf8(place)
+            | Error::DuplicateKey(place)
+            | Error::LoneSurrogate(place)
+            | Error::IntegerOutOfRange(place)
+            | Error::NumberOutOfRange(place)
+            | Error::NotFinite(place)
+            | Error::TooDeep(place)
+            | Error::TooLarge(place)
+            | Error::UnsupportedType(place, _) => match place {
+                Place::Path(path) => path,
+                Place::Offset(_) => "",
+            },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn one_of_each() -> Vec<Error> {
+        let text = || "x".to_owned();
+        let path = || "rows[1]".to_owned();
+        let at = || Place::Path(path());
+        vec![
+            Error::PolicySyntax { line: 1, message: text() },
+            Error::PolicyInvalid { line: 1, field: path(), message: text() },
+            Error::PolicyDuplicate { name: text(), version: 1 },
+            Error::PolicyNotFound { name: text(), version: 1 },
+            Error::MalformedMessage(Malformed::Truncated),
+            Error::InputMissing,
+            Error::BatchEmpty { path: path() },
+            Error::BatchTooLarge { path: path(), tasks: 2, limit: 1 },
+            Error::LengthMismatch { path: path(), message: text() },
+            Error::ScoreOutOfRange { path: path(), value: 101 },
+            Error::ScoreMissing { path: path(), category: text() },
+            Error::ScoreAmbiguous { path: path(), category: text() },
+            Error::SamplesTooMany { path: path(), count: 2, limit: 1 },
+            Error::CategoryUnknown { path: path(), category: text() },
+            Error::CategoryDuplicate { path: path(), category: text() },
+            Error::CategoryMissing { path: path(), category: text() },
+            Error::InvalidJson(at(), "a value"),
+            Error::InvalidUtf8(at()),
+            Error::DuplicateKey(at()),
+            Error::LoneSurrogate(at()),
+            Error::IntegerOutOfRange(at()),
+            Error::NumberOutOfRange(at()),
+            Error::NotFinite(at()),
+            Error::TooDeep(at()),
+            Error::TooLarge(at()),
+            Error::UnsupportedType(at(), text()),
+        ]
+    }
+
+    #[test]
+    fn every_code_is_listed_once_and_upper_snake() {
+        let codes: Vec<_> = one_of_each().iter().map(Error::code).collect();
+        assert_eq!(codes, Error::ALL_CODES);
+        assert_eq!(codes.iter().collect::<BTreeSet<_>>().len(), codes.len());
+        for code in codes {
+            assert!(
+                code.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+            );
+        }
+    }
+
+    #[test]
+    fn every_message_names_its_path() {
+        for error in one_of_each() {
+            assert!(error.to_string().contains(error.path()), "{error}");
+        }
+        let error = Error::DuplicateKey(Place::Offset(7));
+        assert_eq!((error.path(), error.to_string().split(':').next()), ("", Some("byte 7")));
     }
 }

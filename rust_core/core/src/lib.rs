@@ -1,7 +1,9 @@
 //! The pure core of Steelyard: scoring policies, the columnar kernel, the wire path from request
 //! bytes to response bytes, RFC 8785 canonical JSON and hashes. No Python, no I/O, no clock.
 
+pub mod canonical;
 pub mod error;
+pub mod hash;
 pub mod kernel;
 pub mod policy;
 pub mod wire;

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use serde::Deserialize;
-use sha2::{Digest, Sha256};
 use toml::Spanned;
 
 use crate::error::Error;
+use crate::hash::sha256_hex;
 
 /// The most categories a policy may have.
 pub const MAX_CATEGORIES: usize = 32;
@@ -266,7 +266,7 @@ impl Policy {
         });
         let document = document(&name, version, arithmetic, blend, &categories, &bands);
         Policy {
-            digest: hex::encode(Sha256::digest(document.as_bytes())),
+            digest: sha256_hex(document.as_bytes()).as_str().to_owned(),
             document,
             blend_f64: (share(blend.0), share(blend.1)),
             weights_f64: categories.iter().map(|category| share(category.weight)).collect(),

@@ -2,8 +2,8 @@
 #![allow(missing_docs, reason = "a test crate has no users")]
 #![allow(clippy::unwrap_used, reason = "a failing unwrap is a failing test")]
 
-use sha2::{Digest, Sha256};
 use steelyard_core::Policy;
+use steelyard_core::hash::sha256_hex;
 use steelyard_core::kernel::{BadScore, Kernel, Layout, Output, Path};
 
 struct Scored {
@@ -165,7 +165,7 @@ fn every_overall_of_the_built_in_policy_has_the_recorded_digest() {
         let scored = score(&kernel, path, Layout::Columns, &scores, &scores).unwrap();
         assert_eq!(scored.finals, scores);
         assert_eq!(
-            hex::encode(Sha256::digest(&scored.overalls)),
+            sha256_hex(&scored.overalls).as_str(),
             "025d8471c81c3b6a288923dd0f54fe151e6928459ec1c18e73b732c34585e565",
             "{path:?}"
         );

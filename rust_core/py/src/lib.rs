@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 
+mod canonical_py;
 mod errors;
 mod score_py;
 
@@ -14,5 +15,6 @@ const ENGINE_DIGEST: &str = env!("STEELYARD_ENGINE_DIGEST");
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ENGINE_VERSION", ENGINE_VERSION)?;
     module.add("ENGINE_DIGEST", ENGINE_DIGEST)?;
+    canonical_py::register(module)?;
     score_py::register(module)
 }
