@@ -13,6 +13,13 @@ The library in one look::
 """
 
 from steelyard._core import ENGINE_DIGEST, ENGINE_VERSION
+from steelyard.hashing import (
+    canonical_json,
+    canonicalize,
+    hash_contexts,
+    hash_json,
+    hash_object,
+)
 from steelyard.scoring.batch import Provenance, ScoreBatch, score
 from steelyard.scoring.policy import TASK_EVALUATION, Policy, load_policies, load_policy
 from steelyard.scoring.task import CategoryScore, SampleSpread, TaskScore, score_task
@@ -30,6 +37,11 @@ __all__ = [
     "ScoreBatch",
     "TaskScore",
     "__version__",
+    "canonical_json",
+    "canonicalize",
+    "hash_contexts",
+    "hash_json",
+    "hash_object",
     "load_policies",
     "load_policy",
     "score",

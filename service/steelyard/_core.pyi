@@ -10,14 +10,23 @@ from typing_extensions import Buffer
 __all__ = [
     "ENGINE_DIGEST",
     "ENGINE_VERSION",
+    "ERROR_CODES",
     "Engine",
     "Policy",
+    "canonical_json",
+    "canonicalize",
+    "hash_contexts",
+    "hash_contexts_packed",
+    "hash_json",
+    "hash_object",
     "kernel_paths",
     "score_arrays",
+    "sha256_hex",
 ]
 
 ENGINE_VERSION: str
 ENGINE_DIGEST: str
+ERROR_CODES: list[str]
 
 @final
 class Policy:

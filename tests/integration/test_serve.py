@@ -90,6 +90,24 @@ def test_running_calls_end_before_the_server_does() -> None:
         assert process.wait(15) == 0
 
 
+def test_ten_million_tasks_over_one_stream_take_no_memory() -> None:
+    tasks, messages = 50_000, 200
+    scores = bytes(index % 101 for index in range(3 * tasks))
+    columns = score_pb2.TaskColumns(deterministic=scores, ai=scores)
+    request = score_pb2.ScoreStreamRequest(columns=columns)
+    with serving() as (process, address), Client(address) as client:
+        server = psutil.Process(process.pid)
+        for _ in client.score_stream(iter([request] * 4)):
+            pass
+        before = server.memory_info().rss
+        peak = answered = 0
+        for answer in client.score_stream(request for _ in range(messages)):
+            answered += len(answer.columns.overall_scores)
+            peak = max(peak, server.memory_info().rss)
+        assert answered == tasks * messages == 10_000_000
+        assert peak - before < 64 * 1024 * 1024
+
+
 def worker_pids(process: subprocess.Popen[str]) -> set[int]:
     """The spawned workers; neither the resource tracker nor a dead worker is one."""
     found = set()

@@ -15,6 +15,7 @@ const ENGINE_DIGEST: &str = env!("STEELYARD_ENGINE_DIGEST");
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ENGINE_VERSION", ENGINE_VERSION)?;
     module.add("ENGINE_DIGEST", ENGINE_DIGEST)?;
+    module.add("ERROR_CODES", steelyard_core::Error::ALL_CODES.to_vec())?;
     canonical_py::register(module)?;
     score_py::register(module)
 }

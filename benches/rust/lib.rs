@@ -1,0 +1,1 @@
+//! Nothing: the benchmarks of this crate are its content.
