@@ -126,7 +126,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit(Entry):
-    """A commit: 7 to 64 hex digits of its sha; 160 units of the subject are kept, without marker."""
+    """A commit: 7 to 64 hex digits of its sha; 160 units of the subject are kept, unmarked."""
 
     sha: str
     subject: str = ""

@@ -23,16 +23,17 @@ from steelyard.scoring.ai_reply import (
     split_citations,
 )
 from steelyard.scoring.evidence import Group
-from steelyard.scoring.text import clean, shorten, utf16_units
+from steelyard.scoring.text import clean, shorten, trim, utf16_units
 
 __all__ = [
     "MOVES",
+    "Fate",
+    "FollowUpPolicy",
     "OpenTask",
     "PolicyMode",
     "PriorSuggestion",
     "Priority",
     "Recommendation",
-    "SettingPolicy",
     "Suggestion",
     "SuggestionContext",
     "SuggestionState",
@@ -40,6 +41,7 @@ __all__ = [
     "dedupe_key",
     "normalise_key",
     "policy_for_setting",
+    "recommend",
     "suggest",
     "suggestion_id",
 ]
@@ -47,6 +49,8 @@ __all__ = [
 TITLE_UNITS = 300
 DESCRIPTION_UNITS = 4_000
 MIN_DESCRIPTION_UNITS = 20
+# Normalisation can lengthen a text up to eighteen times; a stored key stays bounded.
+KEY_CHARACTERS = 4_000
 
 _ASCII_GAP = re.compile("[^0-9a-z]+")
 _SPACES = re.compile(" +")
@@ -113,20 +117,20 @@ _PRIORITY_OF_BAND = {
 
 
 @dataclass(frozen=True, slots=True)
-class SettingPolicy:
+class FollowUpPolicy:
     """What a project's follow-up setting means: the mode, and whether suggestions are kept."""
 
     mode: PolicyMode
     keeps_suggestions: bool
 
 
-def policy_for_setting(setting: str | None) -> SettingPolicy:
+def policy_for_setting(setting: str | None) -> FollowUpPolicy:
     """The policy for a project setting off, suggest or create.
 
     Anything else, and no setting, means `suggest`: it keeps suggestions and creates nothing.
     """
     mode = PolicyMode.AUTO_CREATE_QUALIFIED if setting == "create" else PolicyMode.PERSIST_ONLY
-    return SettingPolicy(mode, keeps_suggestions=setting != "off")
+    return FollowUpPolicy(mode, keeps_suggestions=setting != "off")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,13 +159,24 @@ class Recommendation:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What became of a suggestion: the part that storing it may change."""
+
+    state: SuggestionState
+    suppressed_reason: SuppressedReason | None = None
+    matched_task_id: str = ""
+    matched_suggestion_id: str = ""
+    created_task_id: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suggestion:
     """One follow-up suggestion, with all that an audit of its fate needs.
 
     `suggestion_id` is the same in every run for the same parent task, title and description; among
     suppressed suggestions it need not be unique. `unknown_refs` are cited ids the bundle does not
-    hold.
+    hold. `problem` says what was malformed in the draft, empty for a well-formed one.
     """
 
     suggestion_id: str
@@ -175,13 +190,9 @@ class Suggestion:
     severity: str
     evidence_refs: tuple[EvidenceRef, ...]
     unknown_refs: tuple[Citation, ...]
-    recommendation: Recommendation
     policy_mode: PolicyMode
-    state: SuggestionState
-    suppressed_reason: SuppressedReason | None = None
-    matched_task_id: str | None = None
-    matched_suggestion_id: str | None = None
-    created_task_id: str | None = None
+    fate: Fate
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,9 +219,9 @@ class _Draft:
 
 
 def suggest(
-    drafts: Sequence[object], context: SuggestionContext, path: str
+    drafts: Sequence[tuple[str, object]], context: SuggestionContext
 ) -> tuple[Suggestion, ...]:
-    """One suggestion for each draft, in order. `path` names the list of drafts. Never raises.
+    """One suggestion for each draft, in order; a draft comes with its path. Never raises.
 
     A draft is a JSON object with title, description, reason and evidenceRefs (ids, or objects that
     name one).
@@ -226,9 +237,9 @@ def suggest(
         if task.column.casefold() not in _CLOSED_COLUMNS and (key := normalise_key(task.title))
     ]
     suggestions: list[Suggestion] = []
-    for index, value in enumerate(drafts):
-        suggestion = _decide(_read_draft(value, f"{path}[{index}]"), context, open_keys, live)
-        if suggestion.state is SuggestionState.SUGGESTED:
+    for path, value in drafts:
+        suggestion = _decide(_read_draft(value, path), context, open_keys, live)
+        if suggestion.fate.state is SuggestionState.SUGGESTED:
             live.add(suggestion.suggestion_id)
         suggestions.append(suggestion)
     return tuple(suggestions)
@@ -251,13 +262,51 @@ def normalise_key(text: str) -> str:
 
 def dedupe_key(parent_task_id: str, title: str, description: str) -> str:
     """What makes two suggestions the same: three normalised texts as netstrings of UTF-8 bytes."""
-    parts = map(normalise_key, (parent_task_id, title, description))
+    parts = (normalise_key(text)[:KEY_CHARACTERS] for text in (parent_task_id, title, description))
     return "".join(f"{len(part.encode())}:{part}," for part in parts)
 
 
 def suggestion_id(key: str) -> str:
     """The stable id of the suggestion with this dedupe key."""
     return f"efs-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
+
+
+def recommend(suggestion: Suggestion) -> Recommendation:
+    """What the policy makes of a suggestion in its present state, in words."""
+    fate = suggestion.fate
+    wanted = fate.state is not SuggestionState.SUPPRESSED and _qualifies(
+        suggestion.policy_mode, suggestion.priority
+    )
+    if fate.created_task_id:
+        why = f"It became task {fate.created_task_id}."
+    elif fate.suppressed_reason is not None:
+        why = _WHY_SUPPRESSED[fate.suppressed_reason].format(
+            task=fate.matched_task_id, priority=suggestion.priority
+        )
+    elif wanted:
+        why = f"The mode {suggestion.policy_mode} makes it a task."
+    else:
+        why = f"The mode {suggestion.policy_mode} keeps suggestions and creates no task."
+    return Recommendation(wanted, wanted, f"{suggestion.problem} {why}".strip())
+
+
+_WHY_SUPPRESSED = {
+    SuppressedReason.EMPTY_OR_GENERIC: (
+        "The title is empty or generic, "
+        f"or the description has fewer than {MIN_DESCRIPTION_UNITS} characters."
+    ),
+    SuppressedReason.INSUFFICIENT_SIGNAL: "No reason is given, or no known evidence is cited.",
+    SuppressedReason.DUPLICATE_OPEN_TASK: "The open task {task} already covers it.",
+    SuppressedReason.DUPLICATE_PRIOR_SUGGESTION: "The same suggestion was already made.",
+    SuppressedReason.POLICY_FILTERED: "Priority high or urgent qualifies; this one is {priority}.",
+}
+
+
+def _qualifies(mode: PolicyMode, priority: Priority) -> bool:
+    """Whether a mode makes a task of a suggestion of this priority."""
+    if mode is PolicyMode.AUTO_CREATE_QUALIFIED:
+        return priority in (Priority.HIGH, Priority.URGENT)
+    return mode is PolicyMode.CREATE_ALL_NON_DUPLICATES
 
 
 def _decide(
@@ -271,40 +320,25 @@ def _decide(
     known, unknown = split_citations(draft.citations, context.sources)
     priority = _priority(context.overall_band, context.overall_score)
     title_key = normalise_key(draft.title)
-    qualified = context.mode is PolicyMode.CREATE_ALL_NON_DUPLICATES or (
-        context.mode is PolicyMode.AUTO_CREATE_QUALIFIED
-        and priority in (Priority.HIGH, Priority.URGENT)
-    )
-    matched_task: str | None = None
-    suppressed: SuppressedReason | None = None
-    why = ""
+    suppressed = SuggestionState.SUPPRESSED
     if (
         not title_key
         or title_key in _GENERIC_TITLES
         or utf16_units(draft.description) < MIN_DESCRIPTION_UNITS
     ):
-        suppressed = SuppressedReason.EMPTY_OR_GENERIC
-        why = (
-            "The title is empty or generic, "
-            f"or the description has fewer than {MIN_DESCRIPTION_UNITS} characters."
-        )
+        fate = Fate(suppressed, SuppressedReason.EMPTY_OR_GENERIC)
     elif not draft.reason or not known:
-        suppressed = SuppressedReason.INSUFFICIENT_SIGNAL
-        why = "No reason is given, or no evidence of this task is cited."
-    elif matched_task := _matching_task(title_key, open_keys):
-        suppressed = SuppressedReason.DUPLICATE_OPEN_TASK
-        why = f"The open task {matched_task} already covers it."
+        fate = Fate(suppressed, SuppressedReason.INSUFFICIENT_SIGNAL)
+    elif task_id := _matching_task(title_key, open_keys):
+        fate = Fate(suppressed, SuppressedReason.DUPLICATE_OPEN_TASK, matched_task_id=task_id)
     elif own_id in live:
-        suppressed = SuppressedReason.DUPLICATE_PRIOR_SUGGESTION
-        why = "The same suggestion was already made for this task."
-    elif context.mode is PolicyMode.AUTO_CREATE_QUALIFIED and not qualified:
-        suppressed = SuppressedReason.POLICY_FILTERED
-        why = f"Only priority high and urgent qualify; this one is {priority}."
-    elif qualified:
-        why = f"The mode {context.mode} makes it a task."
+        fate = Fate(
+            suppressed, SuppressedReason.DUPLICATE_PRIOR_SUGGESTION, matched_suggestion_id=own_id
+        )
+    elif context.mode is not PolicyMode.PERSIST_ONLY and not _qualifies(context.mode, priority):
+        fate = Fate(suppressed, SuppressedReason.POLICY_FILTERED)
     else:
-        why = f"The mode {context.mode} keeps suggestions and creates no task."
-    created = suppressed is None and qualified
+        fate = Fate(SuggestionState.SUGGESTED)
     return Suggestion(
         suggestion_id=own_id,
         dedupe_key=key,
@@ -317,14 +351,9 @@ def _decide(
         severity=context.overall_band,
         evidence_refs=known,
         unknown_refs=unknown,
-        recommendation=Recommendation(created, created, f"{draft.problem} {why}".strip()),
         policy_mode=context.mode,
-        state=SuggestionState.SUPPRESSED if suppressed else SuggestionState.SUGGESTED,
-        suppressed_reason=suppressed,
-        matched_task_id=matched_task,
-        matched_suggestion_id=(
-            own_id if suppressed is SuppressedReason.DUPLICATE_PRIOR_SUGGESTION else None
-        ),
+        fate=fate,
+        problem=draft.problem,
     )
 
 
@@ -357,7 +386,7 @@ def _read_draft(value: object, path: str) -> _Draft:
         if not isinstance(given, str):
             problems.append(f"{name} is not a string.")
             return ""
-        return shorten(_trim(clean(given)), limit)[0]
+        return shorten(trim(clean(given)), limit)[0]
 
     title = text("title", TITLE_UNITS)
     description = text("description", DESCRIPTION_UNITS)
@@ -374,13 +403,3 @@ def _read_draft(value: object, path: str) -> _Draft:
             citations.append(Citation(f"{path}.evidenceRefs[{index}]", evidence_id))
     # A few problems explain a draft as well as a hundred.
     return _Draft(title, description, reason, tuple(citations), " ".join(problems[:3]))
-
-
-def _trim(text: str) -> str:
-    """`text` without blank characters at either end, invisible ones included."""
-    start, end = 0, len(text)
-    while start < end and unicodedata.category(text[start])[0] in "ZC":
-        start += 1
-    while end > start and unicodedata.category(text[end - 1])[0] in "ZC":
-        end -= 1
-    return text[start:end]

@@ -181,9 +181,7 @@ def _count_commits(shas: Iterable[str]) -> int:
     """Distinct commits; a sha that another one starts with is a short form of that one."""
     ordered = sorted(set(shas))
     # In sorted order whatever starts with a sha follows it at once.
-    shortened = sum(
-        longer.startswith(shorter) for shorter, longer in itertools.pairwise(ordered)
-    )
+    shortened = sum(longer.startswith(shorter) for shorter, longer in itertools.pairwise(ordered))
     return len(ordered) - shortened
 
 

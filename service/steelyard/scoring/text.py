@@ -9,11 +9,16 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["MARKER", "clean", "cut", "is_blank", "shorten", "utf16_units"]
+from steelyard.errors import InvalidInputError
+
+__all__ = ["MARKER", "check_id", "clean", "cut", "is_blank", "shorten", "trim", "utf16_units"]
 
 MARKER = "… [truncated]"
 MARKER_UNITS = 13
 
+MAX_ID = 200
+
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -50,3 +55,30 @@ def shorten(text: str, limit: int) -> tuple[str, bool]:
 def is_blank(text: str) -> bool:
     """True when nothing in `text` is visible: separators, control and format characters only."""
     return all(unicodedata.category(char)[0] in "ZC" for char in text)
+
+
+def trim(text: str) -> str:
+    """`text` without blank characters at either end, invisible ones included."""
+    start, end = 0, len(text)
+    while start < end and is_blank(text[start]):
+        start += 1
+    while end > start and is_blank(text[end - 1]):
+        end -= 1
+    return text[start:end]
+
+
+def check_id(path: str, value: str, *, required: bool = True) -> str:
+    """An id that a caller chose: 1 to 200 characters, or none when it is not required.
+
+    Errors: InvalidInputError REQUIRED, TOO_LONG, or ID_INVALID for control characters, lone
+    surrogates and blanks at either end.
+    """
+    if not value and required:
+        raise InvalidInputError.at(path, "REQUIRED", "must not be empty")
+    if len(value) > MAX_ID:
+        raise InvalidInputError.at(path, "TOO_LONG", f"has {len(value)} characters, limit {MAX_ID}")
+    if _CONTROL.search(value) or value != trim(value):
+        raise InvalidInputError.at(
+            path, "ID_INVALID", "must not have control characters or blanks at its ends"
+        )
+    return value
