@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TypeVar
@@ -130,7 +130,7 @@ class Commit(Entry):
 
     sha: str
     subject: str = ""
-    author: str = ""
+    author_name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +171,7 @@ class Evidence:
     task_activity: tuple[LogEntry, ...] = ()
     agent_logs: tuple[LogEntry, ...] = ()
     run_audit: tuple[LogEntry, ...] = ()
-    dropped: Mapping[Group, int] = MappingProxyType({})
+    dropped: Mapping[Group, int] = field(default_factory=dict)
 
     def entries(self, group: Group) -> tuple[Entry, ...]:
         """The entries of one group."""
@@ -272,7 +272,7 @@ def _repair(entry: E, path: str) -> E:
     """The entry with storable, bounded texts, marked when one had to be repaired."""
     names = ["label", "excerpt"]
     if isinstance(entry, Commit):
-        names += ["subject", "author"]
+        names += ["subject", "author_name"]
     elif isinstance(entry, Review):
         names.append("status")
     elif isinstance(entry, WorkflowStep | LogEntry) and entry.duration_ms is not None:
@@ -297,25 +297,26 @@ def _repair(entry: E, path: str) -> E:
 
 
 def _identify(group: Group, position: int, entry: E, path: str) -> tuple[int, E]:
-    """The entry's original index and the entry with its id, and with a label if it had none."""
+    """The entry's original index and the entry with its id, a commit also with a label."""
     prefix = _ID_PREFIXES[group]
     index = position
     if isinstance(entry, Commit):
         sha = read_sha(entry, path)
         expected = prefix + sha
-        label = entry.subject if not is_blank(entry.subject) else f"commit {position}"
-        entry = replace(entry, sha=sha)
+        label = entry.label
+        if is_blank(label):
+            label = f"commit {position}" if is_blank(entry.subject) else entry.subject
+        entry = replace(entry, sha=sha, label=label)
     else:
         number = entry.id.removeprefix(prefix)
         if entry.id.startswith(prefix) and _INDEX.fullmatch(number):
             index = int(number)
         expected = f"{prefix}{index}"
-        label = expected
     if entry.id not in ("", expected):
         raise InvalidInputError.at(
             f"{path}.id", "EVIDENCE_ID_INVALID", f"must be empty or of the form {expected}"
         )
-    return index, replace(entry, id=expected, label=label if is_blank(entry.label) else entry.label)
+    return index, replace(entry, id=expected)
 
 
 def _check_range(value: int, path: str) -> None:
@@ -326,11 +327,15 @@ def _check_range(value: int, path: str) -> None:
 
 
 def _entry_document(entry: Entry) -> dict[str, object]:
-    document: dict[str, object] = {"id": entry.id, "label": entry.label}
-    optional: dict[str, object] = {"timestamp": entry.timestamp}
+    document: dict[str, object] = {"id": entry.id}
+    optional: dict[str, object] = {"label": entry.label, "timestamp": entry.timestamp}
     match entry:
         case Commit():
-            optional |= {"sha": entry.sha, "subject": entry.subject, "authorName": entry.author}
+            optional |= {
+                "sha": entry.sha,
+                "subject": entry.subject,
+                "authorName": entry.author_name,
+            }
         case WorkflowStep():
             optional |= {"status": entry.status.value, "durationMs": entry.duration_ms}
         case Review():

@@ -7,9 +7,8 @@ it takes to audit it: evidence, rationale, signals, follow-ups and provenance.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from steelyard.errors import InvalidInputError, LimitError
@@ -22,18 +21,8 @@ from steelyard.scoring.ai_reply import (
     parse_reply,
     split_citations,
 )
-from steelyard.scoring.batch import Provenance
-from steelyard.scoring.evidence import Evidence, EvidenceBundle, Group, normalise
-from steelyard.scoring.followups import (
-    Fate,
-    FollowUpPolicy,
-    OpenTask,
-    PriorSuggestion,
-    Suggestion,
-    SuggestionContext,
-    policy_for_setting,
-    suggest,
-)
+from steelyard.scoring.evidence import Group, normalise
+from steelyard.scoring.followups import Fate, Suggestion
 from steelyard.scoring.policy import TASK_EVALUATION, Policy
 from steelyard.scoring.signals import (
     SIGNALS_PROFILE,
@@ -42,137 +31,24 @@ from steelyard.scoring.signals import (
     score_signals,
     signals_from_evidence,
 )
-from steelyard.scoring.task import SampleSpread, TaskScore, score_task
+from steelyard.scoring.suggesting import SuggestionContext, mark_duplicates, suggest
+from steelyard.scoring.task import TaskScore, score_task
+from steelyard.scoring.task_types import (
+    AiScores,
+    AiSource,
+    CategoryResult,
+    Claim,
+    DeterministicSource,
+    RawReply,
+    TaskEvaluation,
+    TaskEvaluationRequest,
+)
 from steelyard.scoring.text import check_id, clean, is_blank, shorten
 
-__all__ = [
-    "AiScores",
-    "AiSource",
-    "CategoryResult",
-    "Claim",
-    "DeterministicSource",
-    "RawReply",
-    "TaskEvaluation",
-    "TaskEvaluationRequest",
-    "evaluate_task",
-    "settle",
-]
+__all__ = ["evaluate_task", "require_rationales", "settle", "with_active"]
 
 MAX_OPEN_TASKS = 10_000
-SUGGEST = policy_for_setting("suggest")
 NO_SOURCES: Mapping[str, Group] = MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True)
-class AiScores:
-    """The AI side as numbers: for each category a score 0..100, or 1 to 1,024 samples.
-
-    `rationales` and `citations` (evidence ids) are by category and optional.
-    """
-
-    scores: Mapping[str, int | Sequence[int]]
-    rationales: Mapping[str, str] = field(default_factory=dict)
-    citations: Mapping[str, Sequence[str]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class RawReply:
-    """The AI side as a model wrote it; see `steelyard.scoring.ai_reply`."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """Scores that the caller believes to be the result. They are compared, never used."""
-
-    final_scores: Mapping[str, int] = field(default_factory=dict)
-    overall_score: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskEvaluationRequest:
-    """What is needed to evaluate one task.
-
-    `deterministic` is a score 0..100 for each category of the policy, or signals; None derives the
-    signals from `evidence`. `drafts` are follow-up drafts as JSON values, at most 100 with those of
-    a raw reply; `open_tasks` are the tasks of the caller's board, at most 10,000.
-    """
-
-    task_id: str
-    ai: AiScores | RawReply
-    deterministic: Mapping[str, int] | TaskSignals | None = None
-    run_id: str = ""
-    evidence: Evidence | None = None
-    claim: Claim = Claim()
-    drafts: Sequence[object] = ()
-    open_tasks: Sequence[OpenTask] = ()
-    follow_up_policy: FollowUpPolicy = SUGGEST
-
-
-class DeterministicSource(StrEnum):
-    """Where the deterministic scores came from."""
-
-    SCORES = "scores"
-    SIGNALS = "signals"
-    EVIDENCE = "evidence"
-
-
-class AiSource(StrEnum):
-    """Where the AI scores came from."""
-
-    SCORES = "scores"
-    SAMPLES = "samples"
-    REPLY = "reply"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CategoryResult:
-    """One category of an evaluation. Scores are 0..100, `weight` is in basis points.
-
-    `ai_score` is the score that was blended: of samples, their mean rounded half up. `supported`
-    says that at least one cited id is in the bundle.
-    """
-
-    category: str
-    deterministic_score: int
-    ai_score: int
-    final_score: int
-    weight: int
-    band: str
-    below_floor: bool
-    rationale: str
-    evidence: tuple[EvidenceRef, ...]
-    ai_samples: tuple[int, ...] = ()
-    spread: SampleSpread | None = None
-
-    @property
-    def supported(self) -> bool:
-        return bool(self.evidence)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskEvaluation:
-    """A scored task: what `eval_task_results` holds of it, with its follow-up suggestions.
-
-    `unknown_evidence` names each citation of the judge and the drafts that is not in the bundle.
-    `signals` is None where the caller gave scores, `ai_reply_digest` empty where it gave numbers.
-    """
-
-    task_id: str
-    run_id: str
-    categories: tuple[CategoryResult, ...]
-    overall_score: int
-    overall_band: str
-    overall_rationale: str
-    bundle: EvidenceBundle | None
-    signals: TaskSignals | None
-    suggestions: tuple[Suggestion, ...]
-    unknown_evidence: tuple[Citation, ...]
-    provenance: Provenance
-    deterministic_source: DeterministicSource
-    ai_source: AiSource
-    ai_reply_digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,17 +66,17 @@ class _Opinion:
 
 
 def evaluate_task(
-    request: TaskEvaluationRequest,
-    policy: Policy = TASK_EVALUATION,
-    prior: Sequence[PriorSuggestion] = (),
+    request: TaskEvaluationRequest, policy: Policy = TASK_EVALUATION
 ) -> TaskEvaluation:
-    """Evaluate one task. `prior` are earlier suggestions for the same task.
+    """Evaluate one task. The same arguments give the same result everywhere.
 
-    The same arguments give the same result everywhere.
+    A suggestion is compared with the open tasks and the drafts of this request; `with_active`
+    compares it with earlier evaluations.
 
-    Errors: InvalidInputError or LimitError naming the field. Beside those of the parts: REQUIRED,
-    PROFILE_MISMATCH (signals under a policy with other categories), EVIDENCE_UNKNOWN (a citation in
-    `ai` that is not in the bundle), FINAL_MISMATCH and OVERALL_MISMATCH with both numbers.
+    Errors: InvalidInputError or LimitError naming the field. Beside those of the parts:
+    INPUT_MISSING, PROFILE_MISMATCH (signals under a policy with other categories),
+    EVIDENCE_UNKNOWN (a citation in `ai` that is not in the bundle), FINAL_MISMATCH and
+    OVERALL_MISMATCH with both numbers.
     """
     check_id("task_id", request.task_id)
     check_id("run_id", request.run_id, required=False)
@@ -213,7 +89,7 @@ def evaluate_task(
         opinion = _opinion_of_scores(request.ai, policy, sources)
     score = score_task(facts, opinion.scores, policy)
     _check_claim(request.claim, score)
-    suggestions = _suggestions(request, opinion, score, sources, prior)
+    suggestions = _suggestions(request, opinion, score, sources)
     return TaskEvaluation(
         task_id=request.task_id,
         run_id=request.run_id,
@@ -233,6 +109,11 @@ def evaluate_task(
     )
 
 
+def with_active(evaluation: TaskEvaluation, active: Collection[str]) -> TaskEvaluation:
+    """The evaluation when the suggestions `active` are suggested or created already."""
+    return replace(evaluation, suggestions=mark_duplicates(evaluation.suggestions, active))
+
+
 def settle(evaluation: TaskEvaluation, run_id: str, fates: Sequence[Fate]) -> TaskEvaluation:
     """The evaluation as a store kept it: under its run, each suggestion with its final fate."""
     suggestions = tuple(
@@ -240,6 +121,18 @@ def settle(evaluation: TaskEvaluation, run_id: str, fates: Sequence[Fate]) -> Ta
         for suggestion, fate in zip(evaluation.suggestions, fates, strict=True)
     )
     return replace(evaluation, run_id=run_id, suggestions=suggestions)
+
+
+def require_rationales(evaluation: TaskEvaluation) -> None:
+    """Refuse an evaluation that must not be persisted.
+
+    Errors: InvalidInputError RATIONALE_BLANK for the first category without a rationale.
+    """
+    for entry in evaluation.categories:
+        if not entry.rationale:
+            raise InvalidInputError.at(
+                f"ai.{entry.category}.rationale", "RATIONALE_BLANK", "is required to persist"
+            )
 
 
 def _facts(
@@ -255,7 +148,7 @@ def _facts(
         signals = signals_from_evidence(request.evidence)
     else:
         raise InvalidInputError.at(
-            "deterministic", "REQUIRED", "give deterministic scores, signals or evidence"
+            "deterministic", "INPUT_MISSING", "give deterministic scores, signals or evidence"
         )
     facts = score_signals(signals).by_category()
     if facts.keys() != set(policy.categories):
@@ -372,7 +265,6 @@ def _suggestions(
     opinion: _Opinion,
     score: TaskScore,
     sources: Mapping[str, Group],
-    prior: Sequence[PriorSuggestion],
 ) -> tuple[Suggestion, ...]:
     drafts = [
         *((f"follow_up_drafts[{index}]", draft) for index, draft in enumerate(request.drafts)),
@@ -403,6 +295,5 @@ def _suggestions(
             mode=request.follow_up_policy.mode,
             sources=sources,
             open_tasks=request.open_tasks,
-            prior=prior,
         ),
     )
