@@ -44,8 +44,15 @@ from steelyard.scoring.suggesting import (
     suggestion_id,
 )
 from steelyard.scoring.task import score_task
-from steelyard.scoring.task_evaluation import evaluate_task
-from steelyard.scoring.task_types import AiScores, Claim, RawReply, TaskEvaluationRequest
+from steelyard.scoring.task_document import evaluation_document
+from steelyard.scoring.task_evaluation import evaluate_task, require_rationales
+from steelyard.scoring.task_types import (
+    AiScores,
+    Claim,
+    RawReply,
+    TaskEvaluation,
+    TaskEvaluationRequest,
+)
 
 FILES = Path(__file__).parent.parent / "vectors"
 VECTORS: dict[str, Any] = json.loads((FILES / "task_evaluation.json").read_text("utf-8"))
@@ -475,7 +482,7 @@ def outcome(suggestion: Any) -> tuple[str, str | None, str]:
 
 
 def active_ids(given: dict[str, Any]) -> set[str]:
-    """Ids of the recorded prior suggestions that are not suppressed; all are for the first draft."""
+    """Ids of recorded prior suggestions that are not suppressed; all are of the first draft."""
     states = [item.get("state") for prior in given["priorResults"] for item in prior["followUps"]]
     draft = given["drafts"][0]
     if draft is None or all(state == "suppressed" for state in states):
@@ -580,9 +587,7 @@ def reply(score: int, evidence: list[object]) -> str:
 
 
 CITED = {"kind": "task", "label": "l", "value": "v", "source": "s"}
-NO_REVIEW_SEVEN_COMMITS = TaskSignals(
-    workflow_total=1, workflow_passed=1, commits=7, timing_entries=1
-)
+SEVEN_COMMITS = TaskSignals(workflow_total=1, workflow_passed=1, commits=7, timing_entries=1)
 END_TO_END: dict[str, tuple[TaskSignals, int, list[object]]] = {
     "fabricated evidence": (
         TaskSignals(),
@@ -592,8 +597,8 @@ END_TO_END: dict[str, tuple[TaskSignals, int, list[object]]] = {
     "empty evidence object": (TaskSignals(), 100, [{}]),
     "evidence null crashes": (TaskSignals(), 80, [None]),
     "same without store": (TaskSignals(), 80, [CITED]),
-    "all AI 100 all-pass no review": (NO_REVIEW_SEVEN_COMMITS, 100, [CITED]),
-    "all AI 0 all-pass": (NO_REVIEW_SEVEN_COMMITS, 0, [CITED]),
+    "all AI 100 all-pass no review": (SEVEN_COMMITS, 100, [CITED]),
+    "all AI 0 all-pass": (SEVEN_COMMITS, 0, [CITED]),
 }
 
 
@@ -633,8 +638,6 @@ SCALARS: dict[str, object] = {
     "100.0": 100,
     "[50]": [50],
 }
-# JavaScript has values that Python does not, and the band of a score that was never computed cannot
-# be asked for; the records of several categories are requests in the other tests.
 NOT_EXPRESSIBLE = ("undefined", "50n")
 
 
@@ -704,6 +707,35 @@ def test_sets_of_categories(entry: dict[str, Any]) -> None:
         # A mapping has no duplicates; messages and documents refuse them before.
         assert name.startswith("overall dup cat")
         assert "error" in entry
+
+
+def test_rationales() -> None:
+    recorded = {entry["name"]: entry for entry in VECTORS["scoring_errors"]}
+    assert "error" in recorded["norm undefined rationale"]
+    assert "error" in recorded["norm unknown + blank + bad"]
+
+    def evaluated(rationales: dict[str, str]) -> TaskEvaluation:
+        opinion = AiScores(dict.fromkeys(CATEGORIES, 50), rationales)
+        facts = dict.fromkeys(CATEGORIES, 50)
+        return evaluate_task(TaskEvaluationRequest(task_id="FN-1", deterministic=facts, ai=opinion))
+
+    with pytest.raises(InvalidInputError) as caught:
+        require_rationales(evaluated({}))
+    assert caught.value.violations[0].path == "ai.agentPerformance.rationale"
+    with pytest.raises(InvalidInputError, match="no category 'x'"):
+        evaluated({"x": " "})
+    evaluation = evaluated(dict.fromkeys(CATEGORIES, "r"))
+    require_rationales(evaluation)
+    categories = evaluation_document(evaluation)["categoryScores"]
+    assert isinstance(categories, list)
+    expected = recorded["norm ok"]["value"]
+    assert {name: categories[0][name] for name in expected} == expected
+
+
+def test_all_recorded_scoring_errors_are_looked_at() -> None:
+    kinds = {entry["name"].split(" ")[0] for entry in VECTORS["scoring_errors"]}
+    assert kinds == {"blend", "overall", "norm", "band"}
+    assert any(name.startswith("band") for name in OVERRIDES["elsewhere"]["scoring_errors"])
 
 
 def test_misc_behaviour() -> None:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from steelyard.errors import InvalidInputError, LimitError
-from steelyard.scoring.instant import Instant, parse_instant
+from steelyard.scoring.instant import UNKNOWN, Instant, parse_instant
 from steelyard.scoring.text import clean, cut, is_blank, shorten
 
 __all__ = [
@@ -84,7 +84,6 @@ FIELD_NAMES: Mapping[Group, str] = MappingProxyType(
 
 _INDEX = re.compile("[1-9][0-9]{0,8}")
 _SHA = re.compile("[0-9a-f]{7,64}")
-_BEFORE_ALL: Instant = (-1, "")
 
 
 class StepStatus(StrEnum):
@@ -255,7 +254,7 @@ def _normalise_group(group: Group, entries: Sequence[E], path: str) -> tuple[tup
     for position, raw in enumerate(entries):
         at = f"{path}[{position}]"
         entry = _repair(raw, at)
-        when = parse_instant(raw.timestamp, f"{at}.timestamp") if raw.timestamp else _BEFORE_ALL
+        when = parse_instant(raw.timestamp, f"{at}.timestamp") if raw.timestamp else UNKNOWN
         index, entry = _identify(group, position + 1, entry, at)
         if entry.id in seen:
             if isinstance(entry, Commit):

@@ -7,7 +7,7 @@ from datetime import date
 
 from steelyard.errors import InvalidInputError
 
-__all__ = ["Instant", "parse_instant"]
+__all__ = ["UNKNOWN", "Instant", "parse_instant"]
 
 # Whole seconds since 0001-01-01T00:00:00Z and the fraction's digits without trailing zeros: exact
 # at any precision, and tuples of the two sort in time order.
@@ -20,6 +20,9 @@ _RFC3339 = re.compile(
     re.ASCII,
 )
 _DAY = 86_400
+
+# Sorts before every instant: offsets reach less than a day before year 1.
+UNKNOWN: Instant = (-_DAY, "")
 
 
 def parse_instant(text: str, path: str) -> Instant:

@@ -25,7 +25,7 @@ from steelyard.scoring.evidence import (
     StepStatus,
     read_sha,
 )
-from steelyard.scoring.instant import Instant, parse_instant
+from steelyard.scoring.instant import UNKNOWN, Instant, parse_instant
 from steelyard.scoring.text import clean, cut
 
 __all__ = [
@@ -187,12 +187,11 @@ def _count_commits(shas: Iterable[str]) -> int:
 
 def _latest_status(reviews: tuple[Review, ...], path: str) -> str:
     """The status of the newest review that has one; at one instant, of the last recorded."""
-    latest: tuple[Instant, int] = ((-2, ""), 0)
+    latest: tuple[Instant, int] = (UNKNOWN, -1)
     status = ""
     for index, review in enumerate(reviews):
-        when: Instant = (-1, "")
-        if review.timestamp:
-            when = parse_instant(review.timestamp, f"{path}[{index}].timestamp")
+        at = f"{path}[{index}].timestamp"
+        when = parse_instant(review.timestamp, at) if review.timestamp else UNKNOWN
         if review.status and (when, index) > latest:
             latest, status = (when, index), review.status
     return cut(clean(status), SUBJECT_UNITS)
