@@ -332,7 +332,8 @@ class ScoreTaskRequest(_message.Message):
     """The setting of the caller's project, which stands for a mode."""
     idempotency_key: _builtins.str
     """With `persist`: a name for this call, at most 200 characters. The same key never stores twice; a
-    call that is repeated with its key is answered with what the first one stored.
+    call that is repeated with its key is answered with what the first one stored. Set it wherever
+    calls are retried; without it a repeated call that names no run stores a second result.
     """
     persist: _builtins.bool
     """Store the evaluation, its suggestions and the tasks made of them, in one transaction. Needs a
