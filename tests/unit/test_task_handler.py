@@ -240,6 +240,24 @@ def categories_of(*entries: tuple[str, int | None]) -> task_pb2.DeterministicSco
             "ENUM_INVALID",
         ),
         (
+            {"evidence": task_pb2.TaskEvidence(dropped=task_pb2.EvidenceCounts(reviews=2**32 - 1))},
+            "evidence.dropped.reviews",
+            "COUNT_OUT_OF_RANGE",
+        ),
+        (
+            {
+                "evidence": task_pb2.TaskEvidence(
+                    workflow=[
+                        task_pb2.StepEvidence(
+                            status=task_pb2.STEP_STATUS_PASSED, duration_ms=2**64 - 1
+                        )
+                    ]
+                )
+            },
+            "evidence.workflow[0].duration_ms",
+            "COUNT_OUT_OF_RANGE",
+        ),
+        (
             {"policy_mode": task_pb2.SUGGESTION_MODE_UNSPECIFIED},
             "policy_mode",
             "ENUM_INVALID",

@@ -45,6 +45,7 @@ SUBJECT_UNITS = 160
 MAX_ENTRIES = 10_000
 MAX_TEXT = 1_048_576
 MAX_DURATION_MS = 2**53 - 1
+MAX_DROPPED = 10**9
 
 
 class Group(StrEnum):
@@ -159,7 +160,7 @@ class LogEntry(Entry):
 class Evidence:
     """What a caller knows about a task: at most 10,000 entries a group, in recorded order.
 
-    `dropped` says how many entries of each group an earlier normalisation left out.
+    `dropped` says how many entries of each group an earlier normalisation left out, at most 10^9.
     """
 
     task_metadata: tuple[Entry, ...] = ()
@@ -204,7 +205,7 @@ def normalise(evidence: Evidence, path: str = "evidence") -> EvidenceBundle:
     def group(which: Group, entries: Sequence[E]) -> tuple[E, ...]:
         kept, left_out = _normalise_group(which, entries, f"{path}.{FIELD_NAMES[which]}")
         before = evidence.dropped.get(which, 0)
-        _check_range(before, f"{path}.dropped.{FIELD_NAMES[which]}")
+        _check_range(before, MAX_DROPPED, f"{path}.dropped.{FIELD_NAMES[which]}")
         dropped[which] = before + left_out
         sources.update((entry.id, which) for entry in kept)
         return kept
@@ -275,7 +276,7 @@ def _repair(entry: E, path: str) -> E:
     elif isinstance(entry, Review):
         names.append("status")
     elif isinstance(entry, WorkflowStep | LogEntry) and entry.duration_ms is not None:
-        _check_range(entry.duration_ms, f"{path}.duration_ms")
+        _check_range(entry.duration_ms, MAX_DURATION_MS, f"{path}.duration_ms")
     texts: dict[str, str] = {}
     repaired = entry.repaired
     truncated = entry.truncated
@@ -318,10 +319,10 @@ def _identify(group: Group, position: int, entry: E, path: str) -> tuple[int, E]
     return index, replace(entry, id=expected)
 
 
-def _check_range(value: int, path: str) -> None:
-    if type(value) is not int or not 0 <= value <= MAX_DURATION_MS:
+def _check_range(value: int, limit: int, path: str) -> None:
+    if type(value) is not int or not 0 <= value <= limit:
         raise InvalidInputError.at(
-            path, "COUNT_OUT_OF_RANGE", f"must be an integer between 0 and {MAX_DURATION_MS}"
+            path, "COUNT_OUT_OF_RANGE", f"must be an integer between 0 and {limit}"
         )
 
 

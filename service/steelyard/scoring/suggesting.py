@@ -99,8 +99,9 @@ def suggest(
     name one).
     """
     live: set[str] = set()
+    # Padded, so that whole words are found by looking for a part.
     open_keys = [
-        (task.task_id, key)
+        (task.task_id, f" {key} ")
         for task in context.open_tasks
         if task.column.casefold() not in _CLOSED_COLUMNS and (key := normalise_key(task.title))
     ]
@@ -212,7 +213,8 @@ def _duplicate_of(suggestion_id: str) -> Fate:
 
 def _matching_task(title_key: str, open_keys: Iterable[tuple[str, str]]) -> str | None:
     """The first open task whose title is this one or contains it word by word."""
-    return next((task for task, key in open_keys if f" {title_key} " in f" {key} "), None)
+    wanted = f" {title_key} "
+    return next((task for task, key in open_keys if wanted in key), None)
 
 
 def _priority(band: str, score: int) -> Priority:

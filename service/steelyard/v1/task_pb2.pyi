@@ -764,7 +764,7 @@ Global___TaskEvidence: _TypeAlias = TaskEvidence  # noqa: Y015
 
 @_typing.final
 class EvidenceCounts(_message.Message):
-    """A number of entries for each group."""
+    """A number of entries for each group; at most 1,000,000,000 in a request."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -939,7 +939,7 @@ class StepEvidence(_message.Message):
     status: Global___StepStatus.ValueType
     """How it ended. Required."""
     duration_ms: _builtins.int
-    """How long it took, in milliseconds. With it the step is a timed entry."""
+    """How long it took, in milliseconds, at most 2^53 - 1. With it the step is a timed entry."""
     def __init__(
         self,
         *,
@@ -1037,7 +1037,7 @@ class LogEvidence(_message.Message):
     severity: Global___LogSeverity.ValueType
     """How grave it is. Required. Its wording is never read for signals."""
     duration_ms: _builtins.int
-    """How long it took, in milliseconds. With it the entry is a timed entry."""
+    """How long it took, in milliseconds, at most 2^53 - 1. With it the entry is a timed entry."""
     def __init__(
         self,
         *,
