@@ -6,6 +6,7 @@ from steelyard import _core
 from steelyard.scoring.policy import load_policies
 from steelyard.server.score import score_handlers
 from steelyard.server.table import HandlerTable
+from steelyard.server.task import task_handlers
 from steelyard.server.transport import Transport
 from steelyard.settings import Settings
 from steelyard.v1 import steelyard_service_pb2
@@ -20,7 +21,7 @@ def handler_table(settings: Settings) -> HandlerTable:
     """
     policies = load_policies(settings.policies) if settings.policies is not None else ()
     engine = _core.Engine(list(policies), settings.max_batch_tasks)
-    return score_handlers(engine)
+    return score_handlers(engine) | task_handlers(engine.policy, store=None)
 
 
 def build(settings: Settings, *, share_port: bool = False) -> Transport:
