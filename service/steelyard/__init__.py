@@ -21,8 +21,10 @@ from steelyard.hashing import (
     hash_object,
 )
 from steelyard.scoring.batch import Provenance, ScoreBatch, score
+from steelyard.scoring.library import score_task
 from steelyard.scoring.policy import TASK_EVALUATION, Policy, load_policies, load_policy
-from steelyard.scoring.task import CategoryScore, SampleSpread, TaskScore, score_task
+from steelyard.scoring.task import CategoryScore, SampleSpread, TaskScore
+from steelyard.scoring.task_types import TaskEvaluation, TaskEvaluationRequest
 
 __version__ = ENGINE_VERSION
 
@@ -35,6 +37,8 @@ __all__ = [
     "Provenance",
     "SampleSpread",
     "ScoreBatch",
+    "TaskEvaluation",
+    "TaskEvaluationRequest",
     "TaskScore",
     "__version__",
     "canonical_json",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import steelyard
 from steelyard.cli import main
 from tests.conftest import POLICIES
 
+DOCS = Path(__file__).parents[2] / "docs" / "task-evaluations.md"
 CATEGORIES = steelyard.TASK_EVALUATION.categories
 
 
@@ -189,3 +191,23 @@ def test_version() -> None:
     assert document["version"] == steelyard.__version__
     assert document["engineDigest"] == steelyard.ENGINE_DIGEST
     assert document["kernelPaths"][:2] == ["portable", "baseline"]
+
+
+def test_one_task_in_full(tmp_path: Path) -> None:
+    found = re.search(
+        r"<!-- example: input -->\n```json\n(.*?)\n```\n", DOCS.read_text(), re.DOTALL
+    )
+    assert found is not None
+    file = tmp_path / "task.json"
+    file.write_text(found[1])
+    document = json.loads(run("score", "--task", file, "--json").output)
+    overall = document["evaluation"]["overallScore"]
+    shown = run("score", "--task", file)
+    assert shown.exit_code == 0
+    assert re.search(rf"│ {overall} +│", shown.output)
+    assert run("score", "--task", file, file).exit_code == 2
+    assert run("score").exit_code == 2
+    file.write_text("{}")
+    refused = run("score", "--task", file)
+    assert refused.exit_code == 2
+    assert "taskId" in refused.stderr

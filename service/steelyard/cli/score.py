@@ -10,8 +10,10 @@ import numpy as np
 import pyarrow as pa
 from rich.table import Table
 
+from steelyard._core import Engine
 from steelyard.cli.run import BAND_STYLES, print_table
 from steelyard.cli.score_files import format_of, read_tasks, result_table, write_results
+from steelyard.cli.task import score_task_file
 from steelyard.client import Client
 from steelyard.scoring.batch import ScoreBatch
 from steelyard.scoring.batch import score as score_here
@@ -23,7 +25,13 @@ SHOWN_ROWS = 20
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--task",
+    "task_file",
+    help="Evaluate the one task of this JSON file in full; - is standard input.",
+)
+@click.option("--json", "as_json", is_flag=True, help="With --task: print the evaluation as JSON.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write the results to this file.")
 @click.option(
     "--format",
@@ -39,18 +47,34 @@ SHOWN_ROWS = 20
 )
 @click.option("--server", help="Score on this server (host:port), not in this process.")
 def score(
-    file: Path, out: Path | None, kind: str | None, policy_file: Path | None, server: str | None
+    file: Path | None,
+    task_file: str | None,
+    as_json: bool,
+    out: Path | None,
+    kind: str | None,
+    policy_file: Path | None,
+    server: str | None,
 ) -> None:
-    """Score the tasks of FILE (.csv, .jsonl or .parquet).
+    """Score the tasks of FILE (.csv, .jsonl or .parquet), or one task in full with --task.
 
     Columns in: deterministic.CATEGORY and ai.CATEGORY for each category, task_id if you like; in
     JSON lines {"task_id": ..., "deterministic": {CATEGORY: ...}, "ai": {CATEGORY: ...}}. Columns
     out: task_id, final.CATEGORY, band.CATEGORY, overall, overall_band. With --server the policy
     must be loaded there too.
     """
+    if (file is None) == (task_file is None):
+        raise click.UsageError("give a FILE of tasks or --task FILE.json")
+    policy = TASK_EVALUATION if policy_file is None else load_policy(policy_file)
+    if file is None:
+        if out is not None or kind is not None or server is not None:
+            raise click.UsageError("--task goes with --policy and --json only")
+        engine = Engine([] if policy_file is None else [policy], max_tasks=1)
+        score_task_file(str(task_file), engine.policy, as_json=as_json)
+        return
+    if as_json:
+        raise click.UsageError("--json goes with --task; use --format jsonl")
     if kind is None:
         kind = format_of(out) if out is not None else "table"
-    policy = TASK_EVALUATION if policy_file is None else load_policy(policy_file)
     tasks = read_tasks(file, policy.categories)
     if server is None:
         batch = score_here(tasks.deterministic, tasks.ai, policy)
