@@ -120,11 +120,11 @@ def hash_contexts_packed(contexts: Sequence[Buffer], /) -> bytes:
 
 # Statistics of paired evaluations.
 #
-# A pair is one case answered by a baseline and by a candidate. Counts are at most 2^20. P-values are
-# named after what a small one shows: `two_sided` a difference, `worse` a regression of the
-# candidate, `non_inferior` that the candidate is not worse by the margin or more. A non-inferiority
-# decision compares `non_inferior` with alpha. Results are the same bits on every machine and for
-# every number of threads.
+# A pair is one case answered by a baseline and by a candidate. Counts are at most 2^20. P-values
+# are named after what a small one shows: `two_sided` a difference, `worse` a regression of the
+# candidate, `non_inferior` that the candidate is not worse by the margin or more. A decision on
+# non-inferiority compares `non_inferior` with alpha. Results are the same bits on every machine and
+# for every number of threads.
 #
 # Errors: SAMPLE_EMPTY, LENGTH_MISMATCH, PARAMETER_OUT_OF_RANGE (InvalidInputError),
 # SAMPLE_TOO_LARGE, RESAMPLING_TOO_LARGE (LimitError); the path is the argument, such as
@@ -167,8 +167,8 @@ def stats_mcnemar_pairs(
     """Least number of pairs that detects the effect; None above 2^20."""
 
 def stats_sign_flip(
-    baseline: Sequence[float] | Buffer,
-    candidate: Sequence[float] | Buffer,
+    baseline: Sequence[float] | NDArray[np.float64],
+    candidate: Sequence[float] | NDArray[np.float64],
     *,
     seed: int,
     margin: float = 0.0,

@@ -14,7 +14,7 @@ pub const MAX_FLIPS: u64 = 1 << 24;
 /// The most threads of one call.
 pub const MAX_THREADS: usize = 256;
 /// The most differences times patterns of one call: a few seconds of one core.
-pub const MAX_WORK: u64 = 1 << 34;
+pub const MAX_WORK: u64 = 1 << 33;
 /// Greatest size of a score or a margin, so that no sum of differences overflows.
 const MAX_SCORE: f64 = 1e300;
 /// The greatest difference as an integer; [`super::MAX_PAIRS`] of them still sum without overflow.
