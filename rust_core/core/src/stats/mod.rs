@@ -20,7 +20,7 @@ pub use holm::holm;
 pub use mcnemar::{PairedTest, mcnemar};
 pub use power::Design;
 pub use proportion::{Interval, clopper_pearson, wilson};
-pub use sign_flip::{Resampling, SignFlip, sign_flip};
+pub use sign_flip::{MAX_FLIPS, MAX_THREADS, MAX_WORK, Resampling, SignFlip, sign_flip};
 
 use crate::error::Error;
 
