@@ -117,3 +117,86 @@ def hash_contexts(contexts: Sequence[Buffer], /) -> list[str]:
 
 def hash_contexts_packed(contexts: Sequence[Buffer], /) -> bytes:
     """SHA-256 of each context, 32 raw bytes each, in order."""
+
+# Statistics of paired evaluations.
+#
+# A pair is one case answered by a baseline and by a candidate. Counts are at most 2^20. P-values
+# are named after what a small one shows: `two_sided` a difference, `worse` a regression of the
+# candidate, `non_inferior` that the candidate is not worse by the margin or more. A decision on
+# non-inferiority compares `non_inferior` with alpha. Results are the same bits on every machine and
+# for every number of threads.
+#
+# Errors: SAMPLE_EMPTY, LENGTH_MISMATCH, PARAMETER_OUT_OF_RANGE (InvalidInputError),
+# SAMPLE_TOO_LARGE, RESAMPLING_TOO_LARGE (LimitError); the path is the argument, such as
+# `candidate[3]`.
+
+def stats_wilson(successes: int, trials: int, alpha: float) -> tuple[float, float]:
+    """Wilson score interval of a proportion, (low, high); alpha between 0 and 1."""
+
+def stats_clopper_pearson(successes: int, trials: int, alpha: float) -> tuple[float, float]:
+    """Exact interval of a proportion, (low, high); its coverage is at least 1 - alpha."""
+
+def stats_holm(p_values: Sequence[float]) -> list[float]:
+    """P-values adjusted for being several (Holm 1979), in the order given."""
+
+def stats_mcnemar(
+    losses: int, wins: int, pairs: int, margin: float = 0.0
+) -> tuple[float, float, float]:
+    """Exact McNemar test of outcomes of 0 and 1: (two_sided, worse, non_inferior).
+
+    `losses` pairs are passed by the baseline only, `wins` by the candidate only. With a margin, 0
+    up to 1, `non_inferior` is exact whatever the share of discordant pairs (Berger and Boos 1994).
+    """
+
+def stats_mcnemar_power(pairs: int, discordance: float, effect: float, alpha: float) -> float:
+    """Power of the one-sided test (Connor 1987, continuity-corrected).
+
+    `discordance` is the share of pairs that differ, above 0 and at most 1. `effect`, above 0 and at
+    most the discordance, is the loss rate minus the win rate to be detected; for `non_inferior`
+    between equals, it is the margin.
+    """
+
+def stats_mcnemar_detectable(
+    pairs: int, discordance: float, alpha: float, power: float
+) -> float | None:
+    """Least effect detected with that power, 0.5 up to 1; None where even the greatest is not."""
+
+def stats_mcnemar_pairs(
+    discordance: float, effect: float, alpha: float, power: float
+) -> int | None:
+    """Least number of pairs that detects the effect; None above 2^20."""
+
+def stats_sign_flip(
+    baseline: Sequence[float] | NDArray[np.float64],
+    candidate: Sequence[float] | NDArray[np.float64],
+    *,
+    seed: int,
+    margin: float = 0.0,
+    flips: int = 10_000,
+    threads: int = 1,
+) -> tuple[float, float, float, float, int, bool]:
+    """Paired permutation test of scores:
+    (mean of candidate - baseline, two_sided, worse, non_inferior, patterns, exact).
+
+    Up to 20 differences other than zero (with a margin: up to 20 pairs), all sign patterns are
+    tried; otherwise `flips` random ones, 1 to 2^24, that are a function of the seed (64 bits,
+    signed). With a margin, the differences must be symmetric about -margin at the margin; for
+    outcomes of 0 and 1 use `stats_mcnemar`.
+    """
+
+def stats_sign_flip_power(pairs: int, deviation: float, effect: float, alpha: float) -> float:
+    """Power of the one-sided test (paired t, Guenther 1981).
+
+    `deviation` is the standard deviation of candidate - baseline, `effect` the mean difference to
+    be detected; for `non_inferior` between equals, it is the margin.
+    """
+
+def stats_sign_flip_detectable(
+    pairs: int, deviation: float, alpha: float, power: float
+) -> float | None:
+    """Least effect detected with that power, 0.5 up to 1; None for a sample that cannot reject."""
+
+def stats_sign_flip_pairs(
+    deviation: float, effect: float, alpha: float, power: float
+) -> int | None:
+    """Least number of pairs that detects the effect; None above 2^20."""

@@ -78,6 +78,25 @@ def test_order_of_members_never_matters(value: dict[str, int], shuffler: random.
     assert _core.canonical_json(dict(members)) == _core.canonical_json(value)
 
 
+def tree(rng: random.Random, depth: int) -> Any:
+    """A nested value whose objects are out of order and of every size up to some kilobytes."""
+    if depth == 0:
+        return "x" * rng.choice([0, 3, 200, 900])
+    if rng.random() < 0.3:
+        return [tree(rng, depth - 1) for _ in range(rng.randint(0, 4))]
+    keys = rng.sample(["b", "a", "ab", "", "\ue000", "\U00010000", "\n", "key of some length"], 4)
+    return {key: tree(rng, depth - rng.randint(1, depth)) for key in keys}
+
+
+def test_objects_of_every_size() -> None:
+    rng = random.Random(1024)  # noqa: S311 - a repeatable walk over values
+    for _ in range(500):
+        value = tree(rng, rng.randint(1, 6))
+        expected = rfc8785.dumps(value)
+        assert _core.canonical_json(value) == expected
+        assert _core.canonicalize(json.dumps(value).encode()) == expected
+
+
 @given(literals)
 @settings(max_examples=600, deadline=None)
 def test_number_literals(literal: str) -> None:

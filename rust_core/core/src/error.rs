@@ -189,6 +189,40 @@ pub enum Error {
     /// A value in memory that JSON has no form for; the second field names it.
     #[error("{0}: a {1} has no JSON form")]
     UnsupportedType(Place, String),
+    /// A statistic of no observations.
+    #[error("{path}: at least one observation is needed")]
+    SampleEmpty {
+        /// The argument.
+        path: String,
+    },
+    /// More observations than the limit.
+    #[error("{path}: {count} observations are more than the limit of {limit}")]
+    SampleTooLarge {
+        /// The argument.
+        path: String,
+        /// Observations given.
+        count: u64,
+        /// Observations allowed.
+        limit: u64,
+    },
+    /// An argument of a statistic outside of its domain.
+    #[error("{path}: {found} is not {expected}")]
+    ParameterOutOfRange {
+        /// The argument.
+        path: String,
+        /// What it must be.
+        expected: &'static str,
+        /// What it is.
+        found: String,
+    },
+    /// More resampling than the limit.
+    #[error("flips: {work} signs to draw are more than the limit of {limit}")]
+    ResamplingTooLarge {
+        /// Observations times sign patterns.
+        work: u64,
+        /// Product allowed.
+        limit: u64,
+    },
 }
 
 /// Why bytes are not a protobuf message.
@@ -240,6 +274,10 @@ impl Error {
         "TOO_DEEP",
         "TOO_LARGE",
         "UNSUPPORTED_TYPE",
+        "SAMPLE_EMPTY",
+        "SAMPLE_TOO_LARGE",
+        "PARAMETER_OUT_OF_RANGE",
+        "RESAMPLING_TOO_LARGE",
     ];
 
     /// The stable UPPER_SNAKE name of the error.
@@ -271,6 +309,10 @@ impl Error {
             Error::TooDeep(_) => "TOO_DEEP",
             Error::TooLarge(_) => "TOO_LARGE",
             Error::UnsupportedType(..) => "UNSUPPORTED_TYPE",
+            Error::SampleEmpty { .. } => "SAMPLE_EMPTY",
+            Error::SampleTooLarge { .. } => "SAMPLE_TOO_LARGE",
+            Error::ParameterOutOfRange { .. } => "PARAMETER_OUT_OF_RANGE",
+            Error::ResamplingTooLarge { .. } => "RESAMPLING_TOO_LARGE",
         }
     }
 
@@ -278,7 +320,9 @@ impl Error {
     pub const fn kind(&self) -> Kind {
         match self {
             Error::PolicyNotFound { .. } => Kind::NotFound,
-            Error::BatchTooLarge { .. } => Kind::Limit,
+            Error::BatchTooLarge { .. }
+            | Error::SampleTooLarge { .. }
+            | Error::ResamplingTooLarge { .. } => Kind::Limit,
             _ => Kind::InvalidInput,
         }
     }
@@ -301,7 +345,11 @@ impl Error {
             | Error::SamplesTooMany { path, .. }
             | Error::CategoryUnknown { path, .. }
             | Error::CategoryDuplicate { path, .. }
-            | Error::CategoryMissing { path, .. } => path,
+            | Error::CategoryMissing { path, .. }
+            | Error::SampleEmpty { path }
+            | Error::SampleTooLarge { path, .. }
+            | Error::ParameterOutOfRange { path, .. } => path,
+            Error::ResamplingTooLarge { .. } => "flips",
             Error::InvalidJson(place, _)
             | Error::InvalidUtf8(place)
             | Error::DuplicateKey(place)
@@ -355,6 +403,10 @@ mod tests {
             Error::TooDeep(at()),
             Error::TooLarge(at()),
             Error::UnsupportedType(at(), text()),
+            Error::SampleEmpty { path: path() },
+            Error::SampleTooLarge { path: path(), count: 2, limit: 1 },
+            Error::ParameterOutOfRange { path: path(), expected: "even", found: text() },
+            Error::ResamplingTooLarge { work: 2, limit: 1 },
         ]
     }
 

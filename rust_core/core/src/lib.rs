@@ -6,6 +6,7 @@ pub mod error;
 pub mod hash;
 pub mod kernel;
 pub mod policy;
+pub mod stats;
 pub mod wire;
 
 pub use error::{Error, Kind, Malformed};

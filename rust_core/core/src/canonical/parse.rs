@@ -1,7 +1,8 @@
 //! Reads JSON text (RFC 8259, strictly) straight into a [`Writer`].
 
 use super::number;
-use super::writer::{Refusal, Writer, find_special};
+use super::scan::find_special;
+use super::writer::{Refusal, Writer};
 use crate::error::{Error, Place};
 
 /// The canonical form of a JSON text.

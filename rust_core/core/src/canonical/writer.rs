@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use super::order::{is_plain, prefix, utf16_order};
+use super::scan::find_special;
 use super::{MAX_DEPTH, MAX_SAFE_INTEGER, number};
 use crate::error::{Error, Place};
 
@@ -70,11 +72,6 @@ impl Writer {
     /// A writer that expects about `capacity` bytes of text.
     pub fn with_capacity(capacity: usize) -> Self {
         Self { out: Vec::with_capacity(capacity), ..Self::default() }
-    }
-
-    /// Number of open containers.
-    pub fn depth(&self) -> usize {
-        self.open.len()
     }
 
     /// Whether the innermost open container is an object; `None` outside of all.
@@ -416,78 +413,4 @@ fn index(len: usize) -> Result<u32, Refusal> {
 #[inline]
 fn span(text: &[u8], from: u32, to: u32) -> &[u8] {
     &text[from as usize..to as usize]
-}
-
-/// Escaped text has no zero bytes, so a key that ends early sorts before its continuations.
-#[inline]
-fn prefix(key: &[u8]) -> u64 {
-    match key.first_chunk() {
-        Some(chunk) => u64::from_be_bytes(*chunk),
-        None => {
-            let bytes = key.iter().fold(0, |prefix, &byte| prefix << 8 | u64::from(byte));
-            bytes.checked_shl(64 - 8 * key.len() as u32).unwrap_or(0)
-        }
-    }
-}
-
-/// Whether a byte of an escaped key sorts in UTF-16 as it does in UTF-8.
-#[inline]
-fn is_plain(byte: u8) -> bool {
-    byte != b'\\' && byte < 0xee
-}
-
-/// The characters of an escaped key as bytes whose order is the order of UTF-16 code units.
-///
-/// UTF-8 bytes sort by code point. UTF-16 differs in one place: the surrogates of U+10000 and above
-/// (lead bytes F0 to F4) come before U+E000 to U+FFFF (lead bytes EE and EF), so those are raised.
-fn utf16_order(key: &[u8]) -> impl Iterator<Item = u8> {
-    let mut bytes = key.iter().copied();
-    std::iter::from_fn(move || {
-        let byte = match bytes.next()? {
-            b'\\' => match bytes.next()? {
-                b'b' => 0x08,
-                b't' => 0x09,
-                b'n' => 0x0a,
-                b'f' => 0x0c,
-                b'r' => 0x0d,
-                b'u' => {
-                    let mut hex = || Some((bytes.next()? as char).to_digit(16)? as u8);
-                    hex()?;
-                    hex()?;
-                    hex()? * 16 + hex()?
-                }
-                quoted => quoted,
-            },
-            byte => byte,
-        };
-        Some(if matches!(byte, 0xee | 0xef) { byte + 0x10 } else { byte })
-    })
-}
-
-/// Index at or after `from` of the first quote, backslash or control character, or the length.
-#[inline]
-pub(super) fn find_special(bytes: &[u8], from: usize) -> usize {
-    const ONES: u64 = u64::MAX / 255;
-    const HIGH: u64 = ONES << 7;
-    let zeros = |word: u64| word.wrapping_sub(ONES) & !word;
-    let mut at = from;
-    while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
-        let word = u64::from_le_bytes(*chunk);
-        let quote = zeros(word ^ (ONES * b'"' as u64));
-        let backslash = zeros(word ^ (ONES * b'\\' as u64));
-        let control = word.wrapping_sub(ONES * 0x20) & !word;
-        // The lowest marked byte is exact; a borrow can only mark bytes above it.
-        let hits = (quote | backslash | control) & HIGH;
-        if hits != 0 {
-            return at + (hits.trailing_zeros() / 8) as usize;
-        }
-        at += 8;
-    }
-    while let Some(&byte) = bytes.get(at) {
-        if byte < 0x20 || byte == b'"' || byte == b'\\' {
-            break;
-        }
-        at += 1;
-    }
-    at
 }

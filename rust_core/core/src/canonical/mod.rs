@@ -1,7 +1,7 @@
 //! Canonical JSON (RFC 8785): one text per value, so that equal values have equal hashes.
 //!
 //! Keys are sorted by UTF-16 code units, numbers take their ECMAScript form, strings the fewest
-//! escapes. What canonical JSON cannot hold without loss is refused with a typed [`Error`], never
+//! escapes. What canonical JSON cannot hold without loss is refused with a typed [`crate::Error`], never
 //! silently altered.
 //!
 //! [`Writer`] emits the canonical text while its driver walks the value once; the drivers are
@@ -10,7 +10,9 @@
 //! linear however objects nest. Nothing recurses: nesting costs heap, never stack.
 
 mod number;
+mod order;
 mod parse;
+mod scan;
 mod writer;
 
 pub use parse::canonicalize;
