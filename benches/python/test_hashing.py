@@ -53,7 +53,7 @@ def document(cases: int) -> bytes:
     return json.dumps({"report": entries, "agent": "planner"}).encode()
 
 
-@pytest.mark.parametrize("cases", [4, 4_000])
+@pytest.mark.parametrize("cases", [4, 4_000, 26_000])
 @pytest.mark.parametrize("who", ["steelyard.hash_json", "json + rfc8785 + hashlib"])
 def test_object_hash_of_json_bytes(measure: Any, cases: int, who: str) -> None:
     data = document(cases)

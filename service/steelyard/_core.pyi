@@ -22,6 +22,17 @@ __all__ = [
     "kernel_paths",
     "score_arrays",
     "sha256_hex",
+    "stats_clopper_pearson",
+    "stats_holm",
+    "stats_mcnemar",
+    "stats_mcnemar_detectable",
+    "stats_mcnemar_pairs",
+    "stats_mcnemar_power",
+    "stats_sign_flip",
+    "stats_sign_flip_detectable",
+    "stats_sign_flip_pairs",
+    "stats_sign_flip_power",
+    "stats_wilson",
 ]
 
 ENGINE_VERSION: str

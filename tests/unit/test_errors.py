@@ -73,8 +73,14 @@ PRODUCERS: dict[str, Callable[[], object]] = {
     "NOT_FINITE": lambda: steelyard.canonical_json(float("nan")),
     "TOO_DEEP": lambda: steelyard.canonical_json(nested(1_001)),
     "UNSUPPORTED_TYPE": lambda: steelyard.canonical_json({1: 2}),
+    "SAMPLE_EMPTY": lambda: _core.stats_wilson(0, 0, 0.05),
+    "SAMPLE_TOO_LARGE": lambda: _core.stats_wilson(0, 2**20 + 1, 0.05),
+    "PARAMETER_OUT_OF_RANGE": lambda: _core.stats_wilson(0, 1, 0.0),
+    "RESAMPLING_TOO_LARGE": lambda: _core.stats_sign_flip(
+        [0.0] * 1_000, [1.0] * 1_000, seed=0, flips=2**24
+    ),
 }
-# A text of 4 GiB: tested in the core, where a smaller limit can be set up.
+# A text of 4 GiB: the limit is tested in the core, without one.
 NOT_PRODUCED_HERE = {"TOO_LARGE"}
 
 

@@ -414,3 +414,17 @@ fn index(len: usize) -> Result<u32, Refusal> {
 fn span(text: &[u8], from: u32, to: u32) -> &[u8] {
     &text[from as usize..to as usize]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_end_at_4_gib() {
+        let limit = u32::MAX as usize;
+        assert_eq!(index(limit), Ok(u32::MAX));
+        assert!(index(limit + 1).is_err_and(|refusal| {
+            refusal(Place::Offset(0)) == Error::TooLarge(Place::Offset(0))
+        }));
+    }
+}
