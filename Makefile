@@ -22,7 +22,7 @@ $(VENV)/.dev: requirements/dev.txt $(VENV)/.runtime
 
 build: $(VENV)/.runtime ## Build the Rust core and install the package into .venv
 	@command -v cargo >/dev/null || { echo "steelyard needs a Rust toolchain (cargo)" >&2; exit 1; }
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet
+	@VIRTUAL_ENV=$(abspath $(VENV)) PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
 
 run: build ## Start the service on 127.0.0.1:50051 and show a first answer
 	$(BIN)/steelyard demo

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import sys
+from pathlib import Path
+from shutil import which
 from typing import Any
 
 import click
@@ -25,7 +28,7 @@ EXAMPLE = {
 
 NEXT = """\
 Next, in another terminal:
-  steelyard score FILE.csv --server {address}
+  {command} score FILE.csv --server {address}
   grpcurl -plaintext -d '{request}' \\
     {address} steelyard.v1.SteelyardService/Score
   ghz --insecure --call steelyard.v1.SteelyardService/Score \\
@@ -78,4 +81,5 @@ def _first_score(address: str) -> None:
         for category, (deterministic, ai) in EXAMPLE.items()
     )
     request = f'{{"rows":{{"tasks":[{{"task_id":"demo","categories":[{cells}]}}]}}}}'
-    click.echo(NEXT.format(address=address, request=request))
+    command = Path(sys.argv[0]).name if which("steelyard") else sys.argv[0]
+    click.echo(NEXT.format(address=address, request=request, command=command))
