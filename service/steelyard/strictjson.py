@@ -13,26 +13,26 @@ from typing import Final
 from steelyard._core import canonicalize
 from steelyard.errors import InvalidInputError
 
-__all__ = ["MAX_DEPTH", "JsonValue", "parse", "parse_object"]
+__all__ = ["MAX_DEPTH", "JsonValue", "exceeds_depth", "parse", "parse_object"]
 
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
 
 MAX_DEPTH: Final = 64
 
 
-def parse(data: bytes, name: str) -> JsonValue:
+def parse(data: bytes, name: str, max_depth: int = MAX_DEPTH) -> JsonValue:
     """The value of the JSON text `data`; `name` says in errors what was read.
 
-    Raises InvalidInputError: TOO_DEEP (more than 64 arrays and objects inside each other) or the
-    reason of the core's parser (INVALID_JSON, INVALID_UTF8, DUPLICATE_KEY, ...).
+    Raises InvalidInputError: TOO_DEEP (more than `max_depth` arrays and objects inside each other) or
+    the reason of the core's parser (INVALID_JSON, INVALID_UTF8, DUPLICATE_KEY, ...).
     """
     canonicalize(data)
     try:
         value: JsonValue = json.loads(data)
     except RecursionError:
-        raise _too_deep(name) from None
-    if _depth_exceeds(value, MAX_DEPTH):
-        raise _too_deep(name)
+        raise _too_deep(name, max_depth) from None
+    if exceeds_depth(value, max_depth):
+        raise _too_deep(name, max_depth)
     return value
 
 
@@ -44,12 +44,13 @@ def parse_object(data: bytes, name: str) -> dict[str, JsonValue]:
     return value
 
 
-def _too_deep(name: str) -> Exception:
-    message = f"nests deeper than {MAX_DEPTH} levels"
+def _too_deep(name: str, max_depth: int) -> Exception:
+    message = f"nests deeper than {max_depth} levels"
     return InvalidInputError.at(name, "TOO_DEEP", message)
 
 
-def _depth_exceeds(value: JsonValue, limit: int) -> bool:
+def exceeds_depth(value: JsonValue, limit: int) -> bool:
+    """True when more than `limit` arrays and objects lie inside each other."""
     level = [value] if isinstance(value, (dict, list)) else []
     for _ in range(limit):
         level = [

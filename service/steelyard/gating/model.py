@@ -1,9 +1,9 @@
 """The words of the gate: what the judge is told, and what it answers.
 
-Everything here is frozen data. The judge is told facts only: the manifest, the bytes of the files it
-refers to, the hashes of the workers' files and what each run of a worker returned. It derives all
-the rest (hashes, contexts, payloads, statuses, the verdict) by itself, so that nothing derived can be
-handed in.
+Everything here is frozen data. The judge is told facts only: the manifest, the bytes of the files
+it refers to, the hashes of the workers' files and what each run of a worker returned. It derives
+all the rest (hashes, contexts, payloads, statuses, the verdict) by itself, so that nothing derived
+can be handed in.
 """
 
 from __future__ import annotations
@@ -253,7 +253,7 @@ class Criterion:
     """One atomic statement that an artifact must bear out, and the source that asks for it."""
 
     id: str
-    kind: Kind | None
+    kind: Kind
     statement: str
     source: str | None
     executor: str | None
@@ -280,7 +280,7 @@ class DimensionSpec:
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
-    """Which worker to run on which input. `worker` is None when none, or no valid name, is given."""
+    """Which worker to run on which input. `worker` is None when no valid name is given."""
 
     worker: str | None
     input: JsonObject = field(default_factory=dict)
@@ -322,7 +322,7 @@ class Squad:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong with a manifest. `path` is a path within it: `evaluation.criteria[2].id`."""
+    """One thing that is wrong with a manifest, and where in it: `evaluation.criteria[2].id`."""
 
     code: str
     path: str
@@ -357,8 +357,8 @@ class Mismatch:
     """One way in which a report differs from what it must be.
 
     code is an UPPER_SNAKE word, path leads to the element in the report
-    (`held_out.cases[0].dimensions[1].status`, empty for the whole report). `expected` and `found` are
-    JSON; None stands for null and for what is not there.
+    (`held_out.cases[0].dimensions[1].status`, empty for the whole report). `expected` and `found`
+    are JSON; None stands for null and for what is not there.
     """
 
     code: str
@@ -387,7 +387,8 @@ class CriterionResult:
     """A judged criterion.
 
     artifact: the path that was searched. missing: expected terms that are not there; for an
-    anti_pattern criterion, expected terms that ARE there. reason: an UPPER_SNAKE word.
+    anti_pattern criterion, expected terms that ARE there. reason: an UPPER_SNAKE word. The problems
+    say why a source or an artifact proves nothing, None when it can be used.
     """
 
     criterion: Criterion
@@ -395,8 +396,10 @@ class CriterionResult:
     reason: str
     artifact: str | None = None
     source_hash: str | None = None
+    source_problem: str | None = None
     artifact_hash: str | None = None
-    missing: tuple[str, ...] | None = None
+    artifact_problem: str | None = None
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -451,6 +454,7 @@ class CaseResult:
     status: Status
     artifact: str | None
     artifact_hash: str | None
+    artifact_problem: str | None
     missing: tuple[str, ...]
     forbidden: tuple[str, ...]
     scorer_independent: bool
@@ -499,6 +503,7 @@ class Report:
     manifest: JsonValue
     manifest_hash: str
     sources: tuple[tuple[str, str | None], ...]
+    artifacts: tuple[tuple[str, str | None], ...]
     verdict: Status
     precheck: Precheck
     source_rubric: Status

@@ -1,0 +1,118 @@
+"""Dimensions: one score against its target, and against the baseline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Final
+
+from steelyard.gating.model import DimensionResult, DimensionSpec, Status
+from steelyard.gating.names import GUARDS
+from steelyard.gating.scores import Scored
+from steelyard.gating.text import is_visible
+from steelyard.gating.verdict import SEVERITY
+from steelyard.strictjson import JsonValue
+
+__all__ = ["TOLERANCE", "guard", "judge_dimension", "score", "shown_delta"]
+
+# Two scores closer than this are the same score.
+TOLERANCE: Final = 1e-9
+
+_MESSAGES: Final[Mapping[str, str]] = {
+    "SCORE_MISSING": "the scorer gave no score",
+    "SCORE_INVALID": "the score is no number from 0 to 1",
+    "THRESHOLD_INVALID": "the threshold is no number from 0 to 1",
+    "BASELINE_MISSING": "the baseline ran and has no score, so a regression would not show",
+    "BASELINE_INVALID": "the score of the baseline is no number from 0 to 1",
+    "NO_SCORER": "no scorer is declared, and nothing else may score",
+    "SCORER_NOT_INDEPENDENT": "the score does not come from an independent scorer",
+}
+
+
+def judge_dimension(
+    spec: DimensionSpec, scored: Scored, *, baseline_ran: bool, refusal: str | None = None
+) -> DimensionResult:
+    """One dimension with one score per arm: the worst that can be said of it.
+
+    baseline_ran: the case has a baseline run, so the dimension needs a baseline score.
+    refusal: why no score may count (NO_SCORER, SCORER_NOT_INDEPENDENT); what the score says against
+        the dimension is still heard.
+    """
+    candidate = score(scored.candidate.get(spec.name))
+    baseline = score(scored.baseline.get(spec.name))
+    objections = [
+        *_objections(spec, scored, candidate, baseline, baseline_ran, refusal),
+        (Status.PASS, "MET"),
+    ]
+    status, reason = max(objections, key=lambda objection: SEVERITY[objection[0]])
+    evidence = scored.evidence.get(spec.name)
+    shown = evidence if isinstance(evidence, str) and is_visible(evidence) else None
+    return DimensionResult(
+        name=spec.name,
+        status=status,
+        critical=spec.critical,
+        reason=reason,
+        baseline=baseline,
+        candidate=candidate,
+        delta_exact=None if candidate is None or baseline is None else candidate - baseline,
+        threshold=spec.threshold,
+        evidence=shown or _MESSAGES.get(reason),
+    )
+
+
+def _objections(
+    spec: DimensionSpec,
+    scored: Scored,
+    candidate: float | None,
+    baseline: float | None,
+    baseline_ran: bool,
+    refusal: str | None,
+) -> Iterator[tuple[Status, str]]:
+    if refusal is not None:
+        yield Status.UNVERIFIED, refusal
+    if candidate is None:
+        if spec.name in scored.candidate:
+            yield Status.UNVERIFIED, "SCORE_INVALID"
+        elif refusal != "NO_SCORER":
+            yield Status.FAIL if spec.critical else Status.UNVERIFIED, "SCORE_MISSING"
+    if spec.threshold is None:
+        yield Status.UNVERIFIED, "THRESHOLD_INVALID"
+    elif candidate is not None and candidate < spec.threshold - TOLERANCE:
+        yield Status.FAIL if spec.critical else Status.WARN, "BELOW_TARGET"
+    if baseline is None:
+        if scored.baseline.get(spec.name) is not None:
+            yield Status.UNVERIFIED, "BASELINE_INVALID"
+        elif baseline_ran:
+            yield Status.UNVERIFIED, "BASELINE_MISSING"
+    elif candidate is not None and baseline - candidate > TOLERANCE:
+        yield Status.FAIL, "REGRESSED"
+
+
+def guard(
+    name: str,
+    status: Status,
+    reason: str,
+    message: str,
+    candidate: float | None = None,
+) -> DimensionResult:
+    """A guard as a dimension: critical, threshold 1. `message` says what did not hold, or did."""
+    if name not in GUARDS:
+        raise ValueError(name)
+    return DimensionResult(
+        name, status, critical=True, reason=reason, candidate=candidate, evidence=message
+    )
+
+
+def score(value: JsonValue) -> float | None:
+    """A JSON number from 0 to 1 as binary64; None for anything else, with nothing coerced."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        return None
+    return float(value) + 0.0  # turns -0.0 into 0.0
+
+
+def shown_delta(exact: float | None) -> float | None:
+    """Three decimals for people, half up; the exact value stands beside it in a report."""
+    if exact is None:
+        return None
+    return math.floor(Fraction(exact) * 1000 + Fraction(1, 2)) / 1000
