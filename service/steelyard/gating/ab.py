@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from steelyard.gating.envelope import Prompts
 from steelyard.gating.model import (
     CaseResult,
     Comparison,
     DimensionResult,
     ExecutionResult,
+    Prompts,
     RunLabel,
     Squad,
     Status,

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from steelyard._core import hash_object, sha256_hex
 from steelyard.gating.managed import remove_managed_blocks
 from steelyard.gating.model import (
+    Contexts,
     FoundFile,
     HeldOutCase,
     JsonObject,
     ProjectFile,
+    Prompts,
     RunLabel,
     RunSpec,
     Squad,
@@ -20,34 +21,9 @@ from steelyard.gating.model import (
 from steelyard.gating.paths import normal_path, shown_path
 from steelyard.strictjson import JsonValue
 
-__all__ = ["ENVELOPE", "Contexts", "Prompts", "case_runs", "genome_enabled", "payload", "prompts"]
+__all__ = ["ENVELOPE", "case_runs", "genome_enabled", "payload", "prompts"]
 
 ENVELOPE: Final = "_aioson_eval"
-
-
-@dataclass(frozen=True, slots=True)
-class Contexts:
-    """The executors' prompts as one variant sees them.
-
-    hash: object hash of [{executor, path, hash}].
-    effects_present: the genome shows in at least one prompt.
-    intact: every prompt is text without a stray marker, so genome off is really off.
-    entries: what the worker is shown, [{executor, path, hash, content}]; None when the prompts
-        themselves are not at hand.
-    """
-
-    hash: str
-    effects_present: bool
-    intact: bool
-    entries: tuple[JsonObject, ...] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Prompts:
-    """The prompts without (baseline) and with (candidate) their managed genome blocks."""
-
-    genome_off: Contexts
-    genome_on: Contexts
 
 
 def prompts(squad: Squad, files: Mapping[str, ProjectFile]) -> Prompts:

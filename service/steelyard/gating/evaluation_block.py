@@ -24,7 +24,17 @@ DEFAULT_THRESHOLD: Final = 0.8
 
 _CRITICAL_KINDS: Final = frozenset({Kind.DEPTH, Kind.GROUNDING})
 _CASE_KEYS: Final = frozenset(
-    {"id", "task", "executor", "worker", "input", "baselineRun", "candidateRun", "scorer", "artifact"}
+    {
+        "id",
+        "task",
+        "executor",
+        "worker",
+        "input",
+        "baselineRun",
+        "candidateRun",
+        "scorer",
+        "artifact",
+    }
     | {"expectedContains", "expectedNotContains", "deterministic", "seed"}
     | {"dimensions", "thresholds", "criticalDimensions"}
 )

@@ -29,7 +29,7 @@ from steelyard.gating.reasons import reasons, required_changes
 from steelyard.gating.verdict import combined, criterion_weight
 from steelyard.strictjson import JsonValue
 
-__all__ = ["decide", "judge", "read_time"]
+__all__ = ["decide", "is_run_id", "judge", "read_time"]
 
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 
@@ -94,6 +94,7 @@ def decide(
         manifest_hash=manifest_hash,
         sources=seen.sources,
         artifacts=seen.artifacts,
+        prompts=seen.prompts,
         verdict=verdict,
         precheck=precheck,
         source_rubric=source_rubric,

@@ -20,6 +20,7 @@ __all__ = [
     "CaseResult",
     "Comparison",
     "Completed",
+    "Contexts",
     "Criterion",
     "CriterionResult",
     "DimensionResult",
@@ -41,6 +42,7 @@ __all__ = [
     "Precheck",
     "Project",
     "ProjectFile",
+    "Prompts",
     "Provenance",
     "Reason",
     "Record",
@@ -341,6 +343,34 @@ class Precheck:
         return Status.FAIL if self.errors else Status.PASS
 
 
+# --- what the project shows --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Contexts:
+    """The executors' prompts as one variant sees them.
+
+    hash: object hash of [{executor, path, hash}].
+    effects_present: the genome shows in at least one prompt.
+    intact: every prompt is text without a stray marker, so genome off is really off.
+    entries: what the worker is shown, [{executor, path, hash, content}]; None when the prompts
+        themselves are not at hand.
+    """
+
+    hash: str
+    effects_present: bool
+    intact: bool
+    entries: tuple[JsonObject, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """The prompts without (baseline) and with (candidate) their managed genome blocks."""
+
+    genome_off: Contexts
+    genome_on: Contexts
+
+
 # --- verification -----------------------------------------------------------------------------
 
 
@@ -504,6 +534,7 @@ class Report:
     manifest_hash: str
     sources: tuple[tuple[str, str | None], ...]
     artifacts: tuple[tuple[str, str | None], ...]
+    prompts: Prompts
     verdict: Status
     precheck: Precheck
     source_rubric: Status

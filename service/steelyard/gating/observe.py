@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from steelyard._core import hash_object, sha256_hex
-from steelyard.gating.envelope import Prompts, prompts
+from steelyard.gating.envelope import prompts
 from steelyard.gating.model import (
     BrokenWorker,
     Criterion,
@@ -19,11 +19,11 @@ from steelyard.gating.model import (
     Finding,
     FoundFile,
     HeldOutCase,
-    JsonObject,
     Kind,
     Precheck,
     Project,
     ProjectFile,
+    Prompts,
     Squad,
     Worker,
 )
@@ -31,7 +31,6 @@ from steelyard.gating.names import is_slug
 from steelyard.gating.paths import normal_path, shown_path
 from steelyard.gating.references import manifest_reference
 from steelyard.gating.text import is_visible, terms_absent, terms_present
-from steelyard.strictjson import JsonValue
 
 __all__ = [
     "CaseFacts",

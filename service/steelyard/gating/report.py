@@ -43,6 +43,12 @@ def report_json(report: Report) -> JsonObject:
             "source_hash": hash_object(_inventory(report.sources)),
             "sources": _inventory(report.sources),
             "artifacts": _inventory(report.artifacts),
+            "contexts": {
+                "genome_off": report.prompts.genome_off.hash,
+                "genome_on": report.prompts.genome_on.hash,
+                "effects_present": report.prompts.genome_on.effects_present,
+                "intact": report.prompts.genome_on.intact,
+            },
         },
         "precheck": {
             "status": report.precheck.status.value,

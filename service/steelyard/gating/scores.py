@@ -54,7 +54,11 @@ def scorer_outputs(output: JsonValue) -> Scored:
         elif isinstance(entry, dict):
             # `score` is the older name of `candidate`.
             key = "score" if entry.get("candidate") is None and "score" in entry else "candidate"
-            for source, target in (("baseline", baseline), (key, candidate), ("evidence", evidence)):
+            for source, target in (
+                ("baseline", baseline),
+                (key, candidate),
+                ("evidence", evidence),
+            ):
                 if source in entry:
                     target[name] = entry[source]
         elif not isinstance(entry, list):

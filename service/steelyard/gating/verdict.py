@@ -13,7 +13,7 @@ from steelyard.gating.model import (
     Status,
 )
 
-__all__ = ["SEVERITY", "combined", "critical_failures", "criterion_weight", "dimension_summary"]
+__all__ = ["SEVERITY", "combined", "criterion_weight", "critical_failures", "dimension_summary"]
 
 # NOT_APPLICABLE says nothing, hence weighs nothing.
 SEVERITY: Final[Mapping[Status, int]] = {
