@@ -40,7 +40,8 @@ def prompts(squad: Squad, files: Mapping[str, ProjectFile]) -> Prompts:
         where: JsonObject = {"executor": executor.slug, "path": shown_path(executor.file)}
         if content is None or text is None:
             intact = False
-            entry = {**where, "hash": content and sha256_hex(content), "content": None}
+            digest = None if content is None else sha256_hex(content)
+            entry: JsonObject = {**where, "hash": digest, "content": None}
             off.append(entry)
             on.append(entry)
             continue

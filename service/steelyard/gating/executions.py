@@ -31,7 +31,7 @@ def judge_executions(
     reported: Mapping[RunLabel, Execution],
     seen: Observations,
 ) -> tuple[ExecutionResult, ...]:
-    """One result per run that the case declares, in their order. A run nobody reports has failed."""
+    """One result per run that the case declares, in order. A run nobody reports has failed."""
     outputs: dict[RunLabel, JsonValue] = {}
     results: list[ExecutionResult] = []
     for label, run in case_runs(case):

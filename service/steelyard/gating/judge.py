@@ -40,8 +40,9 @@ def judge(evidence: Evidence) -> Report:
     Total for any manifest: what is wrong with it becomes an error of the precheck, hence FAIL.
 
     Raises InvalidInputError for a manifest that canonical JSON cannot hold (the reason is the
-    core's), DUPLICATE_EXECUTION (`executions[i]`: a second one for its case and label), UNKNOWN_CASE
-    (`executions[i]`: the manifest has no such case), INVALID_TIME and INVALID_ID (`provenance`).
+    core's), DUPLICATE_EXECUTION (`executions[i]`: a second one for its case and label),
+    UNKNOWN_CASE (`executions[i]`: the manifest has no such case), INVALID_TIME and INVALID_ID
+    (`provenance`).
     """
     project = evidence.project
     manifest_hash = hash_object(project.manifest)

@@ -1,7 +1,7 @@
 """Observation: what the project itself shows, before anything is judged.
 
-These are the facts that only somebody with the files can establish. A report carries all of them, so
-that whoever has no files can still derive everything else from the report.
+These are the facts that only somebody with the files can establish. A report carries all of them,
+so that whoever has no files can still derive everything else from the report.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class CriterionFacts:
 
 @dataclass(frozen=True, slots=True)
 class CaseFacts:
-    """missing: asserted terms that the artifact lacks. forbidden: those it must not hold but does."""
+    """missing: asserted terms that the artifact lacks. forbidden: those it holds and must not."""
 
     artifact: Searched
     missing: tuple[str, ...]
@@ -163,7 +163,8 @@ def _artifact_inventory(project: Project, squad: Squad) -> tuple[tuple[str, str 
         if criterion.source and manifest_reference(project.manifest, criterion.source) is None
     ]
     raw += [case.artifact for case in squad.cases]
-    return tuple(sorted({_inventory_entry(path, project.files) for path in raw if path}, key=str))
+    entries = {_inventory_entry(path, project.files) for path in raw if path}
+    return tuple(sorted(entries, key=lambda entry: entry[0]))
 
 
 def _artifact_path(criterion: Criterion, squad: Squad) -> str | None:
@@ -200,7 +201,7 @@ def _criterion(criterion: Criterion, project: Project, squad: Squad) -> Criterio
 
 
 def _source(source: str | None, project: Project) -> Searched:
-    """A source by its hash: of a file's bytes, of a text's UTF-8, else of the value as an object."""
+    """A source by its hash: of a file's bytes, of a text's UTF-8, else the object hash."""
     if source is None:
         return Searched(None)
     value = manifest_reference(project.manifest, source)

@@ -144,7 +144,7 @@ def _criterion(result: CriterionResult) -> JsonObject:
     }
 
 
-def _dimension(result: DimensionResult) -> JsonObject:
+def dimension_json(result: DimensionResult) -> JsonObject:
     return {
         "name": result.name,
         "status": result.status.value,
@@ -200,7 +200,7 @@ def _case(result: CaseResult) -> JsonObject:
         "scorer_evidence_complete": result.scorer_evidence_complete,
         "ab_controlled": result.ab_controlled,
         "status": result.status.value,
-        "dimensions": [_dimension(one) for one in result.dimensions],
+        "dimensions": [dimension_json(one) for one in result.dimensions],
         "executions": [_execution(one) for one in result.executions],
     }
 
@@ -213,7 +213,7 @@ def _comparison(comparison: Comparison) -> JsonObject:
             {"slug": one.slug, "status": one.status, "compilationId": one.compilation_id}
             for one in comparison.bindings
         ],
-        "dimensions": [{"case": case, **_dimension(one)} for case, one in comparison.dimensions],
+        "dimensions": [{"case": case, **dimension_json(one)} for case, one in comparison.dimensions],
     }
 
 

@@ -54,13 +54,10 @@ def scorer_outputs(output: JsonValue) -> Scored:
         elif isinstance(entry, dict):
             # `score` is the older name of `candidate`.
             key = "score" if entry.get("candidate") is None and "score" in entry else "candidate"
-            for source, target in (
-                ("baseline", baseline),
-                (key, candidate),
-                ("evidence", evidence),
-            ):
-                if source in entry:
-                    target[name] = entry[source]
+            arms = ((baseline, "baseline"), (candidate, key), (evidence, "evidence"))
+            for values, written in arms:
+                if written in entry:
+                    values[name] = entry[written]
         elif not isinstance(entry, list):
             candidate[name] = entry
     return Scored(baseline, candidate, evidence, tuple(refused))
