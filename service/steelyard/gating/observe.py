@@ -31,6 +31,7 @@ from steelyard.gating.names import is_slug
 from steelyard.gating.paths import normal_path, shown_path
 from steelyard.gating.references import manifest_reference
 from steelyard.gating.text import is_visible, terms_absent, terms_present
+from steelyard.strictjson import JsonValue
 
 __all__ = [
     "CaseFacts",
@@ -38,6 +39,7 @@ __all__ = [
     "Observations",
     "Searched",
     "WorkerFacts",
+    "manifest_source",
     "observe",
     "source_inventory",
     "worker_facts",
@@ -119,7 +121,7 @@ def observe(project: Project, squad: Squad) -> Observations:
         workers={
             name: worker_facts(worker)
             for name, worker in project.workers.items()
-            if isinstance(worker, Worker)
+            if isinstance(worker, Worker) and worker.files
         },
         prompts=prompts(squad, project.files),
         findings=_findings(project, squad),
@@ -194,27 +196,35 @@ def _criterion(criterion: Criterion, project: Project, squad: Squad) -> Criterio
     artifact, text = _search(_artifact_path(criterion, squad), project.files)
     terms = terms_present if criterion.kind is Kind.ANTI_PATTERN else terms_absent
     return CriterionFacts(
-        source=_source(criterion.source, project),
+        source=manifest_source(criterion.source, project.manifest)
+        or _file_source(criterion.source, project.files),
         artifact=artifact,
         missing=terms(criterion.expected, text) if artifact.readable else (),
     )
 
 
-def _source(source: str | None, project: Project) -> Searched:
-    """A source by its hash: of a file's bytes, of a text's UTF-8, else the object hash."""
-    if source is None:
-        return Searched(None)
-    value = manifest_reference(project.manifest, source)
+def manifest_source(source: str | None, manifest: JsonValue) -> Searched | None:
+    """A source that the manifest itself holds, None for any other.
+
+    A text is hashed as UTF-8, another value as an object.
+    """
+    value = manifest_reference(manifest, source) if source is not None else None
+    if value is None:
+        return None
     if isinstance(value, str):
         digest, empty = sha256_hex(value.encode()), not is_visible(value)
-    elif value is not None:
-        digest, empty = hash_object(value), value in ([], {})
     else:
-        found = project.files.get(normal_path(source) or "")
-        if not isinstance(found, FoundFile):
-            return Searched(source, problem="UNRESOLVED")
-        digest, empty = sha256_hex(found.content), not found.content.strip()
+        digest, empty = hash_object(value), value in ([], {})
     return Searched(source, digest, "EMPTY" if empty else None)
+
+
+def _file_source(source: str | None, files: Mapping[str, ProjectFile]) -> Searched:
+    if source is None:
+        return Searched(None)
+    found = files.get(normal_path(source) or "")
+    if not isinstance(found, FoundFile):
+        return Searched(source, problem="UNRESOLVED")
+    return Searched(source, sha256_hex(found.content), None if found.content.strip() else "EMPTY")
 
 
 def _case(case: HeldOutCase, files: Mapping[str, ProjectFile]) -> CaseFacts:
@@ -248,8 +258,9 @@ def _findings(project: Project, squad: Squad) -> Precheck:
             warnings.append(Finding("SOURCE_DOC", f"sourceDocs[{index}]", message))
     for where, name in _named_workers(squad):
         worker = project.workers.get(name)
-        if not isinstance(worker, Worker):
-            broken = worker or BrokenWorker("WORKER_NOT_FOUND", "no such worker")
+        if not isinstance(worker, Worker) or not worker.files:
+            missing = BrokenWorker("WORKER_NOT_FOUND", "no such worker")
+            broken = worker if isinstance(worker, BrokenWorker) else missing
             message = f"{name} cannot run: {broken.message}"
             errors.append(Finding(broken.reason, where, message))
     return Precheck(tuple(errors), tuple(warnings))

@@ -213,7 +213,9 @@ def _comparison(comparison: Comparison) -> JsonObject:
             {"slug": one.slug, "status": one.status, "compilationId": one.compilation_id}
             for one in comparison.bindings
         ],
-        "dimensions": [{"case": case, **dimension_json(one)} for case, one in comparison.dimensions],
+        "dimensions": [
+            {"case": case, **dimension_json(one)} for case, one in comparison.dimensions
+        ],
     }
 
 
