@@ -35,6 +35,12 @@ class Difference:
     found: JsonValue
 
     @property
+    def in_list(self) -> bool:
+        """True for a whole item of a list, False for a member of an object."""
+        last = self.steps[-1] if self.steps else ""
+        return isinstance(last, int) or last.startswith('["')
+
+    @property
     def path(self) -> str:
         """`held_out.cases[0].status`, `inputs.sources["a.md"].hash`."""
         text = ""
@@ -67,7 +73,7 @@ def _in_objects(
             yield from differences(value, found[key], (*at, key))
         else:
             yield Difference((*at, key), Kind.MISSING, value, None)
-    for key in found.keys() - expected.keys() and sorted(found.keys() - expected.keys()):
+    for key in sorted(found.keys() - expected.keys()):
         yield Difference((*at, key), Kind.UNEXPECTED, None, found[key])
 
 
@@ -86,14 +92,13 @@ def _in_lists(expected: list[JsonValue], found: list[JsonValue], at: Path) -> It
     present = {_key(item, identity): (index, item) for index, item in enumerate(found)}
     for key, (index, item) in wanted.items():
         if key in present:
-            yield from differences(
-                item, present[key][1], (*at, _step(key, present[key][0], identity))
-            )
+            position, other = present[key]
+            yield from differences(item, other, (*at, _step(other, position)))
         else:
-            yield Difference((*at, _step(key, index, identity)), Kind.MISSING, item, None)
+            yield Difference((*at, _step(item, index)), Kind.MISSING, item, None)
     for key, (index, item) in present.items():
         if key not in wanted:
-            yield Difference((*at, _step(key, index, identity)), Kind.UNEXPECTED, None, item)
+            yield Difference((*at, _step(item, index)), Kind.UNEXPECTED, None, item)
     common = [key for key in wanted if key in present]
     if common != [key for key in present if key in wanted]:
         yield Difference(at, Kind.CHANGED, list(wanted), list(present))
@@ -115,5 +120,7 @@ def _key(item: JsonValue, identity: str) -> str:
     return str(item[identity]) if isinstance(item, dict) else ""
 
 
-def _step(key: str, index: int, identity: str) -> str | int:
-    return f'["{key}"]' if identity == "path" else index
+def _step(item: JsonValue, index: int) -> str | int:
+    if isinstance(item, dict) and item.keys() == {"path", "hash"}:
+        return f'["{item["path"]}"]'
+    return index

@@ -399,7 +399,12 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What verification found, and what it could not look at with what it was given."""
+    """What verification found, and what it could not look at with what it was given.
+
+    unchecked: PROJECT_FILES (no project: the files, the terms in them, the prompts and the payloads
+    that carry prompts), RECORDS (nobody looked at what the squad keeps), SIGNATURE (the report has
+    a member of that name, which is not looked at here).
+    """
 
     mismatches: tuple[Mismatch, ...]
     unchecked: tuple[str, ...] = ()

@@ -1,8 +1,8 @@
 """Verification: a report, derived again and compared, field by field.
 
-A report carries facts and conclusions. The facts that files can show are taken from the project when
-it is at hand, the others from the report; from them the judge derives a second report. Whatever
-differs is a mismatch, so that no rule of the gate is written twice.
+A report carries facts and conclusions. The facts that files can show are taken from the project
+when it is at hand, the others from the report; from them the judge derives a second report.
+Whatever differs is a mismatch, so that no rule of the gate is written twice.
 """
 
 from __future__ import annotations
@@ -55,14 +55,6 @@ _CODES: Final[Sequence[tuple[tuple[str, ...], str]]] = (
     (("verdict",), "VERDICT"),
 )
 
-_NO_PROJECT: Final = (
-    "the manifest, sources, artifacts, prompts and workers against the project's files",
-    "the terms of criteria and assertions against the text of artifacts",
-    "the prompts without the genome, and the payloads that carry prompts",
-)
-_NO_RECORDS: Final = "what the runs returned, and when, against the reports that the squad keeps"
-_SIGNATURE: Final = "the signature"
-
 
 def verify(
     report: JsonValue,
@@ -89,30 +81,41 @@ def verify(
         message = "must look like 2026-01-02T03:04:05.678Z"
         raise InvalidInputError.at("now", "INVALID_TIME", message)
     unchecked = [
-        *(_NO_PROJECT if project is None else ()),
-        *([_NO_RECORDS] if records is None else []),
+        word
+        for word, left_out in (
+            ("PROJECT_FILES", project is None),
+            ("RECORDS", records is None),
+            ("SIGNATURE", isinstance(report, dict) and "signature" in report),
+        )
+        if left_out
     ]
+    return Verification(tuple(_mismatches(report, project, time, records)), tuple(unchecked))
+
+
+def _mismatches(
+    report: JsonValue, project: Project | None, now: datetime, records: Sequence[Record] | None
+) -> Iterator[Mismatch]:
     if not isinstance(report, dict):
-        found = type(report).__name__
-        return Verification((Mismatch("NOT_A_REPORT", "", "object", found),), tuple(unchecked))
+        yield Mismatch("NOT_A_REPORT", "", "object", type(report).__name__)
+        return
     if exceeds_depth(report, MAX_REPORT_DEPTH):
-        mismatch = Mismatch("TOO_DEEP", "", MAX_REPORT_DEPTH, None)
-        return Verification((mismatch,), tuple(unchecked))
+        yield Mismatch("TOO_DEEP", "", MAX_REPORT_DEPTH, None)
+        return
     try:
         digest = evidence_hash(report)
     except InvalidInputError as error:
-        mismatch = Mismatch("NOT_CANONICAL", "", None, error.reason)
-        return Verification((mismatch,), tuple(unchecked))
-    if "signature" in report:
-        unchecked.append(_SIGNATURE)
+        yield Mismatch("NOT_CANONICAL", "", None, error.reason)
+        return
     bare: JsonObject = {key: value for key, value in report.items() if key != "signature"}
     expected, squad = _derived(bare, project)
-    mismatches = [
-        *(_mismatch(one) for one in differences(expected, bare)),
-        *_age(bare, squad, time),
-        *_recorded(bare, digest, records),
-    ]
-    return Verification(tuple(mismatches), tuple(unchecked))
+    _object(expected.get("reproduction"))["evidence_hash"] = digest
+    for difference in differences(expected, bare):
+        code = _code(difference)
+        if project is None and code != "STALE_ENGINE":
+            code = code.removeprefix("STALE_")
+        yield Mismatch(code, difference.path, difference.expected, difference.found)
+    yield from _age(bare, squad, now)
+    yield from _recorded(bare, digest, records)
 
 
 def _derived(report: JsonObject, project: Project | None) -> tuple[JsonObject, Squad]:
@@ -136,16 +139,11 @@ def _derived(report: JsonObject, project: Project | None) -> tuple[JsonObject, S
     return report_json(derived), squad
 
 
-def _mismatch(difference: Difference) -> Mismatch:
-    return Mismatch(_code(difference), difference.path, difference.expected, difference.found)
-
-
 def _code(difference: Difference) -> str:
     steps = difference.steps
-    inside_manifest = steps[:2] == ("inputs", "manifest")
-    if difference.kind is Kind.UNEXPECTED and isinstance(steps[-1], str) and not inside_manifest:
-        if not steps[-1].startswith("["):
-            return "UNEXPECTED_FIELD"
+    extra = difference.kind is Kind.UNEXPECTED and not difference.in_list
+    if extra and steps[:2] != ("inputs", "manifest"):
+        return "UNEXPECTED_FIELD"
     for prefix, code in _CODES:
         if len(steps) >= len(prefix) and all(
             wanted in ("*", step) for wanted, step in zip(prefix, steps, strict=False)
@@ -171,11 +169,14 @@ def _recorded(
 ) -> Iterator[Mismatch]:
     if records is None:
         return
-    reproduction = report.get("reproduction")
-    run_id = reproduction.get("run_id") if isinstance(reproduction, dict) else None
+    run_id = _object(report.get("reproduction")).get("run_id")
     kept = sorted({record.evidence_hash for record in records if record.run_id == run_id})
     if not kept:
         yield Mismatch("NOT_RECORDED", "reproduction.run_id", None, run_id)
     for other in kept:
         if other != digest:
             yield Mismatch("RECORD_DIFFERS", "reproduction.evidence_hash", other, digest)
+
+
+def _object(value: JsonValue) -> JsonObject:
+    return value if isinstance(value, dict) else {}
