@@ -7,7 +7,6 @@ Pure and total: no clock, no randomness, no file is opened here. `gate(evidence)
 from steelyard.gating.judge import judge as gate
 from steelyard.gating.model import Evidence, Mismatch, Project, Report, Status, Verification
 from steelyard.gating.precheck import precheck
-from steelyard.gating.readiness import Readiness, readiness
 from steelyard.gating.report import evidence_hash, report_json, verdict_word
 from steelyard.gating.verify import verify as verify_report
 
@@ -15,14 +14,12 @@ __all__ = [
     "Evidence",
     "Mismatch",
     "Project",
-    "Readiness",
     "Report",
     "Status",
     "Verification",
     "evidence_hash",
     "gate",
     "precheck",
-    "readiness",
     "report_json",
     "verdict_word",
     "verify_report",

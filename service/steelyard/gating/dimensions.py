@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from steelyard.gating.model import DimensionResult, DimensionSpec, Status
+from steelyard.gating.model import DimensionResult, DimensionSpec, JsonObject, Status
 from steelyard.gating.names import GUARDS
+from steelyard.gating.samples import arm_score
 from steelyard.gating.scores import Scored
 from steelyard.gating.text import is_visible
 from steelyard.gating.verdict import SEVERITY
-from steelyard.strictjson import JsonValue
 
-__all__ = ["TOLERANCE", "guard", "judge_dimension", "score", "shown_delta"]
+__all__ = ["TOLERANCE", "Paired", "guard", "judge_dimension", "shown_delta"]
 
 # Two scores closer than this are the same score.
 TOLERANCE: Final = 1e-9
@@ -30,19 +31,35 @@ _MESSAGES: Final[Mapping[str, str]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """What the comparison of sampled arms says: PASS, UNVERIFIED or FAIL, why, and how it came."""
+
+    status: Status
+    reason: str
+    statistics: JsonObject
+
+
 def judge_dimension(
-    spec: DimensionSpec, scored: Scored, *, baseline_ran: bool, refusal: str | None = None
+    spec: DimensionSpec,
+    scored: Scored,
+    *,
+    baseline_ran: bool,
+    refusal: str | None = None,
+    paired: Paired | None = None,
 ) -> DimensionResult:
-    """One dimension with one score per arm: the worst that can be said of it.
+    """One dimension: the worst that can be said of it.
 
     baseline_ran: the case has a baseline run, so the dimension needs a baseline score.
     refusal: why no score may count (NO_SCORER, SCORER_NOT_INDEPENDENT); what the score says against
         the dimension is still heard.
+    paired: how sampled arms compare; without, a drop of the score is a regression.
     """
-    candidate = score(scored.candidate.get(spec.name))
-    baseline = score(scored.baseline.get(spec.name))
+    candidate = arm_score(scored.candidate.get(spec.name))
+    baseline = arm_score(scored.baseline.get(spec.name))
     objections = [
         *_objections(spec, scored, candidate, baseline, baseline_ran, refusal),
+        *_regression(candidate, baseline, paired),
         (Status.PASS, "MET"),
     ]
     status, reason = max(objections, key=lambda objection: SEVERITY[objection[0]])
@@ -58,6 +75,7 @@ def judge_dimension(
         delta_exact=None if candidate is None or baseline is None else candidate - baseline,
         threshold=spec.threshold,
         evidence=shown or _MESSAGES.get(reason),
+        statistics=paired.statistics if paired else None,
     )
 
 
@@ -85,7 +103,14 @@ def _objections(
             yield Status.UNVERIFIED, "BASELINE_INVALID"
         elif baseline_ran:
             yield Status.UNVERIFIED, "BASELINE_MISSING"
-    elif candidate is not None and baseline - candidate > TOLERANCE:
+
+
+def _regression(
+    candidate: float | None, baseline: float | None, paired: Paired | None
+) -> Iterator[tuple[Status, str]]:
+    if paired is not None:
+        yield paired.status, paired.reason
+    elif candidate is not None and baseline is not None and baseline - candidate > TOLERANCE:
         yield Status.FAIL, "REGRESSED"
 
 
@@ -102,13 +127,6 @@ def guard(
     return DimensionResult(
         name, status, critical=True, reason=reason, candidate=candidate, evidence=message
     )
-
-
-def score(value: JsonValue) -> float | None:
-    """A JSON number from 0 to 1 as binary64; None for anything else, with nothing coerced."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        return None
-    return float(value) + 0.0  # turns -0.0 into 0.0
 
 
 def shown_delta(exact: float | None) -> float | None:
