@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -196,7 +197,9 @@ def passing_ab() -> Project:
 
 
 def document(squad_project: Project, respond: Respond) -> JsonObject:
-    return report_json(gate(squad_project, respond))
+    """The report as a reader gets it: nothing in it is shared with the squad or its workers."""
+    document: JsonObject = json.loads(json.dumps(report_json(gate(squad_project, respond))))
+    return document
 
 
 def with_manifest(squad_project: Project, changed: JsonValue) -> Project:

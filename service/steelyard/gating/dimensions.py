@@ -26,6 +26,8 @@ _MESSAGES: Final[Mapping[str, str]] = {
     "THRESHOLD_INVALID": "the threshold is no number from 0 to 1",
     "BASELINE_MISSING": "the baseline ran and has no score, so a regression would not show",
     "BASELINE_INVALID": "the score of the baseline is no number from 0 to 1",
+    "NOT_COMPARABLE": "the samples of baseline and candidate cannot be paired",
+    "INSUFFICIENT_POWER": "so many samples show neither a regression nor its absence",
     "NO_SCORER": "no scorer is declared, and nothing else may score",
     "SCORER_NOT_INDEPENDENT": "the score does not come from an independent scorer",
 }

@@ -1,14 +1,15 @@
 """Sampled dimensions: did the candidate get worse, and could these samples have shown it?
 
-Each item is scored for the baseline and for the candidate. Whether the candidate is worse is a matter
-of a one-sided paired test at 5 %, adjusted over the sampled dimensions of the case (Holm 1979);
-whether it is not worse by the margin or more is a non-inferiority test at 5 %. Both are exact or
-resampled with random numbers that are a function of the case's seed. What neither shows is
+Each item is scored for the baseline and for the candidate. Whether the candidate is worse is a
+matter of a one-sided paired test at 5 %, adjusted over the sampled dimensions of the case (Holm
+1979); whether it is not worse by the margin or more is a non-inferiority test at 5 %. Both are
+exact or resampled with random numbers that are a function of the case's seed. What neither shows is
 unverified.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -111,9 +112,11 @@ def _not_comparable(
 
 
 def _compared(pairs: Mapping[str, _Pairs], seed: int) -> dict[str, Paired]:
+    if not pairs:
+        return {}
     tests = {name: _test(one, seed) for name, one in pairs.items()}
     adjusted = _core.stats_holm([test.worse for test in tests.values()])
-    level = ALPHA / max(1, len(pairs))
+    level = ALPHA / len(pairs)
     return {
         name: _judged(pairs[name], test, worse, level)
         for (name, test), worse in zip(tests.items(), adjusted, strict=True)
@@ -145,7 +148,7 @@ def _judged(pairs: _Pairs, test: _Test, worse: float, level: float) -> Paired:
     count = len(differences)
     equal = all(abs(difference) <= TOLERANCE for difference in differences)
     # With fewer pairs than this, not even a loss of every single one would be significant.
-    least = math.ceil(-math.log2(level))
+    least = next(number for number in itertools.count(1) if 0.5**number <= level)
     status, reason, needed = Status.PASS, "NOT_WORSE", None
     if test.non_inferior > ALPHA and not (equal and count >= least):
         if worse <= ALPHA:
@@ -219,7 +222,7 @@ def _deviation(pairs: _Pairs) -> float:
     if len(differences) < 2:
         return 0.0
     mean = math.fsum(differences) / len(differences)
-    squares = math.fsum((difference - mean) ** 2 for difference in differences)
+    squares = math.fsum((one - mean) * (one - mean) for one in differences)
     return math.sqrt(squares / (len(differences) - 1))
 
 

@@ -22,7 +22,7 @@ from steelyard.gating.readback import carried_observations, read_report
 from steelyard.gating.report import MAX_REPORT_DEPTH, evidence_hash, report_json
 from steelyard.strictjson import JsonValue, exceeds_depth
 
-__all__ = ["verify"]
+__all__ = ["derived", "verify"]
 
 # The first prefix that fits names the mismatch; "*" stands for any position.
 _CODES: Final[Sequence[tuple[tuple[str, ...], str]]] = (
@@ -107,7 +107,7 @@ def _mismatches(
         yield Mismatch("NOT_CANONICAL", "", None, error.reason)
         return
     bare: JsonObject = {key: value for key, value in report.items() if key != "signature"}
-    expected, squad = _derived(bare, project)
+    expected, squad = derived(bare, project)
     _object(expected.get("reproduction"))["evidence_hash"] = digest
     for difference in differences(expected, bare):
         code = _code(difference)
@@ -118,7 +118,8 @@ def _mismatches(
     yield from _recorded(bare, digest, records)
 
 
-def _derived(report: JsonObject, project: Project | None) -> tuple[JsonObject, Squad]:
+def derived(report: JsonObject, project: Project | None) -> tuple[JsonObject, Squad]:
+    """The report that follows from the facts in `report` and, where it is given, the project."""
     carried = read_report(report)
     manifest = carried.manifest if project is None else project.manifest
     squad, findings = read_manifest(manifest)
@@ -126,7 +127,7 @@ def _derived(report: JsonObject, project: Project | None) -> tuple[JsonObject, S
         seen = carried_observations(report, manifest, squad, findings)
     else:
         seen = observe(project, squad)
-    derived = decide(
+    judged = decide(
         slug=carried.squad if project is None else project.squad,
         manifest=manifest,
         manifest_hash=hash_object(manifest),
@@ -136,7 +137,7 @@ def _derived(report: JsonObject, project: Project | None) -> tuple[JsonObject, S
         executions=carried.executions,
         provenance=carried.provenance,
     )
-    return report_json(derived), squad
+    return report_json(judged), squad
 
 
 def _code(difference: Difference) -> str:
