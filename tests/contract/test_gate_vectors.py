@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from gate_world import SQUAD, gate, project, table
 from steelyard._core import hash_object, sha256_hex
 from steelyard.gating.cases import case_dimensions
 from steelyard.gating.dimensions import judge_dimension
@@ -28,6 +27,7 @@ from steelyard.gating.report import (
 )
 from steelyard.gating.scores import Scored, scorer_evidence_complete, scorer_outputs
 from steelyard.gating.verdict import combined, dimension_summary
+from tests.support.gate_world import SQUAD, gate, project, table
 
 VECTORS = json.loads((Path(__file__).parent.parent / "vectors" / "gate.json").read_text())["cases"]
 

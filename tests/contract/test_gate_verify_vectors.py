@@ -10,7 +10,10 @@ from typing import Any
 
 import pytest
 
-from gate_world import (
+from steelyard.gating.model import FoundFile, Record
+from steelyard.gating.report import evidence_hash
+from steelyard.gating.verify import verify
+from tests.support.gate_world import (
     GOOD,
     GOOD_AB,
     NOW,
@@ -23,9 +26,6 @@ from gate_world import (
     project,
     table,
 )
-from steelyard.gating.model import FoundFile, Record
-from steelyard.gating.report import evidence_hash
-from steelyard.gating.verify import verify
 
 VECTORS = [
     vector

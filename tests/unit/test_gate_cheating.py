@@ -8,7 +8,20 @@ from typing import Any
 
 import pytest
 
-from gate_world import (
+from steelyard.errors import InvalidInputError
+from steelyard.gating.judge import judge
+from steelyard.gating.model import (
+    Completed,
+    DimensionResult,
+    Evidence,
+    Execution,
+    Failed,
+    Project,
+    Report,
+    RunLabel,
+    Status,
+)
+from tests.support.gate_world import (
     BLOCK,
     COMPILED,
     GENOME_OWNER,
@@ -26,19 +39,6 @@ from gate_world import (
     scores,
     table,
     worker,
-)
-from steelyard.errors import InvalidInputError
-from steelyard.gating.judge import judge
-from steelyard.gating.model import (
-    Completed,
-    DimensionResult,
-    Evidence,
-    Execution,
-    Failed,
-    Project,
-    Report,
-    RunLabel,
-    Status,
 )
 
 

@@ -12,7 +12,12 @@ from typing import Any
 import jsonschema
 import pytest
 
-from gate_world import (
+from steelyard._core import canonical_json, hash_object
+from steelyard.errors import InvalidInputError
+from steelyard.gating.model import FileHash, FoundFile, Project, Record, Verification, Worker
+from steelyard.gating.report import evidence_hash
+from steelyard.gating.verify import derived, verify
+from tests.support.gate_world import (
     COMPILED,
     GENOME_OWNER,
     GOOD,
@@ -28,11 +33,6 @@ from gate_world import (
     table,
     worker,
 )
-from steelyard._core import canonical_json, hash_object
-from steelyard.errors import InvalidInputError
-from steelyard.gating.model import FileHash, FoundFile, Project, Record, Verification, Worker
-from steelyard.gating.report import evidence_hash
-from steelyard.gating.verify import derived, verify
 
 SCHEMAS = Path(__file__).parents[2] / "service" / "steelyard" / "schemas"
 Document = Any

@@ -202,9 +202,11 @@ def _dimension(
     reader.known(entry, path, _DIMENSION_KEYS)
     threshold = entry.get("threshold", DEFAULT_THRESHOLD if threshold is None else threshold)
     margin = reader.fraction(entry.get("margin", 0), f"{path}.margin", "MARGIN_INVALID")
+    if margin == 1:
+        reader.error(f"{path}.margin", "MARGIN_INVALID", "must be less than 1")
     return DimensionSpec(
         name=name,
         threshold=reader.fraction(threshold, f"{path}.threshold", "THRESHOLD_INVALID"),
         critical=reader.flag(entry.get("critical"), f"{path}.critical", otherwise=True) or critical,
-        margin=margin or 0.0,
+        margin=margin if margin is not None and margin < 1 else 0.0,
     )

@@ -269,7 +269,7 @@ class DimensionSpec:
     """One dimension of a case.
 
     threshold: 0 to 1; None when the manifest holds something else (the precheck fails then).
-    margin: non-inferiority margin for sampled scores, 0 to 1.
+    margin: non-inferiority margin for sampled scores, 0 up to but not 1.
     declared: False for a dimension that only the scorer brought.
     """
 

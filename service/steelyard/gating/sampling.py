@@ -147,8 +147,7 @@ def _judged(pairs: _Pairs, test: _Test, worse: float, level: float) -> Paired:
     differences = pairs.differences
     count = len(differences)
     equal = all(abs(difference) <= TOLERANCE for difference in differences)
-    # With fewer pairs than this, not even a loss of every single one would be significant.
-    least = next(number for number in itertools.count(1) if 0.5**number <= level)
+    least = _least(level)
     status, reason, needed = Status.PASS, "NOT_WORSE", None
     if test.non_inferior > ALPHA and not (equal and count >= least):
         if worse <= ALPHA:
@@ -199,14 +198,23 @@ def _samples_needed(pairs: _Pairs, level: float) -> int | None:
 
     They must show the margin, or without one the difference that these samples suggest.
     """
-    mean = math.fsum(pairs.differences) / len(pairs.differences)
-    effect = pairs.margin or abs(mean)
+    count = len(pairs.differences)
+    effect = pairs.margin or abs(math.fsum(pairs.differences) / count)
     if effect <= TOLERANCE:
         return None
     if pairs.binary:
         discordance = _discordance(pairs)
-        return _core.stats_mcnemar_pairs(discordance, min(effect, discordance), level, POWER)
-    return _core.stats_sign_flip_pairs(_deviation(pairs), effect, level, POWER)
+        needed = _core.stats_mcnemar_pairs(discordance, min(effect, discordance), level, POWER)
+    elif deviation := _deviation(pairs):
+        needed = _core.stats_sign_flip_pairs(deviation, effect, level, POWER)
+    else:
+        needed = _least(level)
+    return None if needed is None else max(needed, count + 1)
+
+
+def _least(level: float) -> int:
+    """With fewer pairs than this, not even the loss of every single one is significant."""
+    return next(number for number in itertools.count(1) if 0.5**number <= level)
 
 
 def _discordance(pairs: _Pairs) -> float:
