@@ -26,7 +26,10 @@ def parse(data: bytes, name: str, max_depth: int = MAX_DEPTH) -> JsonValue:
     Raises InvalidInputError: TOO_DEEP (more than `max_depth` arrays and objects inside each other) or
     the reason of the core's parser (INVALID_JSON, INVALID_UTF8, DUPLICATE_KEY, ...).
     """
-    canonicalize(data)
+    try:
+        canonicalize(data)
+    except InvalidInputError as error:
+        raise InvalidInputError.at(name, error.reason, error.message) from error
     try:
         value: JsonValue = json.loads(data)
     except RecursionError:
