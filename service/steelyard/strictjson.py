@@ -23,8 +23,8 @@ MAX_DEPTH: Final = 64
 def parse(data: bytes, name: str, max_depth: int = MAX_DEPTH) -> JsonValue:
     """The value of the JSON text `data`; `name` says in errors what was read.
 
-    Raises InvalidInputError: TOO_DEEP (more than `max_depth` arrays and objects inside each other) or
-    the reason of the core's parser (INVALID_JSON, INVALID_UTF8, DUPLICATE_KEY, ...).
+    Raises InvalidInputError: TOO_DEEP (more than `max_depth` arrays and objects inside each other)
+    or the reason of the core's parser (INVALID_JSON, INVALID_UTF8, DUPLICATE_KEY, ...).
     """
     try:
         canonicalize(data)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Final
 
 from steelyard.gating.model import DimensionResult, DimensionSpec, JsonObject, Status
@@ -135,4 +134,4 @@ def shown_delta(exact: float | None) -> float | None:
     """Three decimals for people, half up; the exact value stands beside it in a report."""
     if exact is None:
         return None
-    return math.floor(Fraction(exact) * 1000 + Fraction(1, 2)) / 1000
+    return math.floor(exact * 1000 + 0.5) / 1000
