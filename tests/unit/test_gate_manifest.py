@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from steelyard.errors import InvalidInputError
 from steelyard.gating.difference import differences
 from steelyard.gating.evaluation_block import read_dimension
+from steelyard.gating.judge import judge
 from steelyard.gating.managed import BEGIN, END, remove_managed_blocks
 from steelyard.gating.manifest import read_manifest, referenced_paths, worker_names
-from steelyard.gating.model import BrokenWorker, FileProblem, Status
+from steelyard.gating.model import BrokenWorker, Evidence, FileProblem, Status
 from steelyard.gating.names import is_name, is_slug
 from steelyard.gating.paths import normal_path
 from steelyard.gating.precheck import precheck
 from steelyard.gating.references import manifest_reference
 from steelyard.gating.text import fold, is_visible
-from tests.support.gate_world import case, manifest, passing, passing_ab, project
+from steelyard.gating.verify import verify
+from tests.support.gate_world import (
+    GOOD,
+    NOW,
+    PROVENANCE,
+    case,
+    document,
+    manifest,
+    passing,
+    passing_ab,
+    project,
+)
 
 
 def errors(**evaluation: Any) -> set[tuple[str, str]]:
@@ -268,3 +282,19 @@ def test_what_managed_blocks_leave(text: str, effects: bool, intact: bool) -> No
 )
 def test_differences(expected: Any, found: Any, paths: list[str]) -> None:
     assert [one.path for one in differences(expected, found)] == paths
+
+
+@pytest.mark.parametrize("value", ["\ud800", float("nan"), 2**53, float("inf")])
+def test_manifests_that_canonical_json_cannot_hold_are_refused(value: Any) -> None:
+    squad = passing()
+    top: Any = dict(squad.manifest)  # type: ignore[arg-type]
+    top["goal"] = value
+    other = replace(squad, manifest=top)
+    report = document(squad, GOOD)
+    for refuse in (
+        lambda: precheck(other),
+        lambda: judge(Evidence(other, (), PROVENANCE)),
+        lambda: verify(report, other, now=NOW),
+    ):
+        with pytest.raises(InvalidInputError):
+            refuse()

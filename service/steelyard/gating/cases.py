@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 
 from steelyard.gating.ab import control_failure
-from steelyard.gating.dimensions import guard
 from steelyard.gating.executions import judge_executions
+from steelyard.gating.guards import (
+    control_guards,
+    execution_guards,
+    output_guards,
+    reproducibility_guards,
+    scorer_guards,
+)
 from steelyard.gating.model import (
     CaseResult,
-    DimensionResult,
     DimensionSpec,
     Execution,
     ExecutionResult,
     HeldOutCase,
     RunLabel,
     Squad,
-    Status,
 )
 from steelyard.gating.observe import CaseFacts, Observations
 from steelyard.gating.sampling import judge_dimensions
@@ -69,11 +73,11 @@ def judge_case(
             seed=case.seed or 0,
             engine_hash=engine_hash,
         ),
-        *_execution_guards(case, executions),
-        *_scorer_guards(specs, scored, independent, evident),
-        *_control_guards(uncontrolled),
-        *_output_guards(case, facts, specs),
-        *_reproducibility_guards(case, reproducible),
+        *execution_guards(case, executions),
+        *scorer_guards(specs, scored, independent, evident),
+        *control_guards(uncontrolled),
+        *output_guards(case, facts, specs),
+        *reproducibility_guards(case, reproducible),
     )
     return CaseResult(
         case=case,
@@ -114,79 +118,3 @@ def _independent(runs: Mapping[RunLabel, ExecutionResult], seen: Observations) -
     }
     names = {run.worker for run in producers}
     return scorer.worker not in names and judge.program_hash not in programs
-
-
-def _execution_guards(
-    case: HeldOutCase, executions: Iterable[ExecutionResult]
-) -> Iterator[DimensionResult]:
-    scores_expected = bool(case.baseline or case.scorer or case.dimensions)
-    for run in executions:
-        if not run.ok:
-            reason = run.failure or "NOT_RUN"
-            yield guard(f"{run.label}-execution", Status.FAIL, reason, run.detail or reason)
-        if run.label is RunLabel.BASELINE and case.candidate is None:
-            yield _candidate_missing()
-    if case.baseline is None and case.candidate is None and scores_expected:
-        yield _candidate_missing()
-
-
-def _candidate_missing() -> DimensionResult:
-    message = "the case declares no candidate run to score"
-    return guard("candidate-execution", Status.FAIL, "NOT_DECLARED", message)
-
-
-def _scorer_guards(
-    specs: tuple[DimensionSpec, ...], scored: Scored, independent: bool, evident: bool
-) -> Iterator[DimensionResult]:
-    if not specs and not scored.refused:
-        return
-    if not independent:
-        message = "no scorer that differs from the producers by name and content gave the scores"
-        yield guard("independent-evaluation", Status.UNVERIFIED, "NOT_INDEPENDENT", message)
-    elif scored.refused:
-        message = f"the scorer uses names that no dimension may have: {', '.join(scored.refused)}"
-        yield guard("scorer-evidence", Status.UNVERIFIED, "INVALID_NAME", message[:200])
-    elif not evident:
-        message = "the scorer gave no visible evidence for at least one dimension"
-        yield guard("scorer-evidence", Status.UNVERIFIED, "EVIDENCE_MISSING", message)
-
-
-def _control_guards(uncontrolled: str | None) -> Iterator[DimensionResult]:
-    if uncontrolled:
-        message = "baseline and candidate differ in more, or less, than the genome"
-        yield guard("genome-ab-control", Status.FAIL, uncontrolled, message)
-
-
-def _output_guards(
-    case: HeldOutCase, facts: CaseFacts, specs: tuple[DimensionSpec, ...]
-) -> Iterator[DimensionResult]:
-    name = "task-output"
-    asserted = case.expected_contains or case.expected_not_contains
-    if facts.artifact.path is None:
-        if asserted or not specs:
-            message = "the case has no artifact and no dimension to check"
-            yield guard(name, Status.UNVERIFIED, "NOTHING_TO_CHECK", message)
-    elif not facts.artifact.readable:
-        message = f"{facts.artifact.path} cannot be checked"
-        yield guard(name, Status.FAIL, f"ARTIFACT_{facts.artifact.problem}", message)
-    elif not asserted:
-        message = f"nothing is asserted of {facts.artifact.path}"
-        yield guard(name, Status.UNVERIFIED, "NOTHING_TO_CHECK", message)
-    elif facts.missing:
-        yield guard(name, Status.FAIL, "MISSING_TERMS", "asserted terms are missing", 0.0)
-    elif facts.forbidden:
-        yield guard(name, Status.FAIL, "FORBIDDEN_TERMS", "forbidden terms are present", 0.0)
-    elif facts.artifact.problem is not None:
-        yield guard(name, Status.FAIL, "ARTIFACT_EMPTY", "the artifact shows nothing", 0.0)
-    else:
-        yield guard(name, Status.PASS, "MET", "every assertion holds", 1.0)
-
-
-def _reproducibility_guards(case: HeldOutCase, reproducible: bool) -> Iterator[DimensionResult]:
-    name = "reproducibility"
-    if not case.deterministic:
-        message = "the case does not declare deterministic: true"
-        yield guard(name, Status.UNVERIFIED, "NOT_DETERMINISTIC", message)
-    elif not reproducible:
-        message = "a second run of the same worker on the same payload did not give the same output"
-        yield guard(name, Status.UNVERIFIED, "NOT_REPRODUCED", message)

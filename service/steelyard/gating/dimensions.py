@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from steelyard.gating.model import DimensionResult, DimensionSpec, JsonObject, Status
-from steelyard.gating.names import GUARDS
 from steelyard.gating.samples import arm_score
 from steelyard.gating.scores import Scored
 from steelyard.gating.text import is_visible
 from steelyard.gating.verdict import SEVERITY
 
-__all__ = ["TOLERANCE", "Paired", "guard", "judge_dimension", "shown_delta"]
+__all__ = ["TOLERANCE", "Paired", "judge_dimension", "shown_delta"]
 
 # Two scores closer than this are the same score.
 TOLERANCE: Final = 1e-9
@@ -113,21 +112,6 @@ def _regression(
         yield paired.status, paired.reason
     elif candidate is not None and baseline is not None and baseline - candidate > TOLERANCE:
         yield Status.FAIL, "REGRESSED"
-
-
-def guard(
-    name: str,
-    status: Status,
-    reason: str,
-    message: str,
-    candidate: float | None = None,
-) -> DimensionResult:
-    """A guard as a dimension: critical, threshold 1. `message` says what did not hold, or did."""
-    if name not in GUARDS:
-        raise ValueError(name)
-    return DimensionResult(
-        name, status, critical=True, reason=reason, candidate=candidate, evidence=message
-    )
 
 
 def shown_delta(exact: float | None) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from steelyard._core import hash_object
 from steelyard.gating.manifest import read_manifest
 from steelyard.gating.model import Precheck, Project
 from steelyard.gating.observe import observe
@@ -14,7 +15,10 @@ def precheck(project: Project) -> Precheck:
 
     A function of the project alone, so that verification recomputes it: the judge does so by
     itself, and a runner calls it to decide whether any worker may run.
+
+    Raises InvalidInputError for a manifest that canonical JSON cannot hold.
     """
+    hash_object(project.manifest)
     squad, findings = read_manifest(project.manifest)
     return joined(findings, observe(project, squad).findings)
 

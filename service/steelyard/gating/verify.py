@@ -122,6 +122,7 @@ def derived(report: JsonObject, project: Project | None) -> tuple[JsonObject, Sq
     """The report that follows from the facts in `report` and, where it is given, the project."""
     carried = read_report(report)
     manifest = carried.manifest if project is None else project.manifest
+    manifest_hash = hash_object(manifest)
     squad, findings = read_manifest(manifest)
     if project is None:
         seen = carried_observations(report, manifest, squad, findings)
@@ -130,7 +131,7 @@ def derived(report: JsonObject, project: Project | None) -> tuple[JsonObject, Sq
     judged = decide(
         slug=carried.squad if project is None else project.squad,
         manifest=manifest,
-        manifest_hash=hash_object(manifest),
+        manifest_hash=manifest_hash,
         squad=squad,
         findings=findings,
         seen=seen,
