@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.client import Client
@@ -192,6 +192,7 @@ def test_report_that_is_no_json_is_refused(client: Client) -> None:
 
 
 @given(st.binary(max_size=200))
+@settings(deadline=None)
 def test_any_bytes_are_answered_or_refused(request_bytes: bytes) -> None:
     for handler in gate_handlers(lambda: datetime(2026, 1, 2, tzinfo=UTC)).values():
         assert isinstance(handler, UnaryHandler)

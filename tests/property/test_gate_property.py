@@ -105,13 +105,14 @@ SQUADS = [squad for squad, _ in HONEST]
 
 
 @given(json_values)
+@settings(deadline=None)
 def test_any_json_is_verified(report: Any) -> None:
     for squad in (None, *SQUADS):
         assert not verify(report, squad, now=NOW).valid
 
 
 @given(st.data())
-@settings(max_examples=150)
+@settings(deadline=None, max_examples=150)
 def test_any_change_to_a_report_is_a_mismatch(data: st.DataObject) -> None:
     squad, report = data.draw(st.sampled_from(HONEST))
     at = data.draw(st.sampled_from(list(nodes(report))))
@@ -134,6 +135,7 @@ def json_equal(one: Any, other: Any) -> bool:
 
 
 @given(json_values)
+@settings(deadline=None)
 def test_any_manifest_is_judged(top: Any) -> None:
     squad = project(top, {})
     try:
@@ -145,7 +147,7 @@ def test_any_manifest_is_judged(top: Any) -> None:
 
 
 @given(st.data())
-@settings(max_examples=150)
+@settings(deadline=None, max_examples=150)
 def test_any_change_to_a_manifest_is_judged_and_verifies(data: st.DataObject) -> None:
     honest = data.draw(st.sampled_from(SQUADS))
     at = data.draw(st.sampled_from(list(nodes(honest.manifest))))
@@ -164,6 +166,7 @@ def test_any_change_to_a_manifest_is_judged_and_verifies(data: st.DataObject) ->
 
 
 @given(json_values, json_values)
+@settings(deadline=None)
 def test_any_output_is_judged_and_verifies(produced: Any, scored: Any) -> None:
     answers = table({"prod": {"baseline": produced, "candidate": produced}, "judge": scored})
     for squad in SQUADS:
@@ -175,6 +178,7 @@ def test_any_output_is_judged_and_verifies(produced: Any, scored: Any) -> None:
 
 
 @given(st.dictionaries(st.sampled_from(["grounding", "style", "new"]), json_values))
+@settings(deadline=None)
 def test_any_score_is_judged_and_verifies(dimensions: Any) -> None:
     answers = table({"prod": {"baseline": 1, "candidate": 2}, "judge": {"dimensions": dimensions}})
     for squad in SQUADS:
@@ -201,6 +205,7 @@ statuses = st.sampled_from(list(Status))
 
 
 @given(st.lists(statuses, min_size=1), st.data())
+@settings(deadline=None)
 def test_a_worse_status_never_helps(items: list[Status], data: st.DataObject) -> None:
     index = data.draw(st.integers(0, len(items) - 1))
     worse = data.draw(statuses)
@@ -214,6 +219,7 @@ def test_a_worse_status_never_helps(items: list[Status], data: st.DataObject) ->
 
 
 @given(st.lists(statuses))
+@settings(deadline=None)
 def test_nothing_outvotes_a_failure(items: list[Status]) -> None:
     assert combined([*items, Status.FAIL]) is Status.FAIL
     assert combined([*items, Status.PASS]) is not Status.NOT_APPLICABLE
@@ -366,7 +372,7 @@ def accepted(report: Report) -> bool:
 
 @pytest.mark.parametrize("name", STRICT)
 @given(squads())
-@settings(max_examples=40)
+@settings(deadline=None, max_examples=40)
 def test_taking_evidence_away_never_helps(name: str, given_evidence: Evidence) -> None:
     before = SEVERITY[judge(given_evidence).verdict]
     for worse in STRICT[name](given_evidence):
@@ -375,7 +381,7 @@ def test_taking_evidence_away_never_helps(name: str, given_evidence: Evidence) -
 
 @pytest.mark.parametrize("name", LOSING)
 @given(squads())
-@settings(max_examples=40)
+@settings(deadline=None, max_examples=40)
 def test_losing_a_score_is_never_accepted(name: str, given_evidence: Evidence) -> None:
     before = judge(given_evidence)
     for worse in LOSING[name](given_evidence):
@@ -385,6 +391,6 @@ def test_losing_a_score_is_never_accepted(name: str, given_evidence: Evidence) -
 
 
 @given(squads())
-@settings(max_examples=40)
+@settings(deadline=None, max_examples=40)
 def test_all_sorts_of_squads_verify(given_evidence: Evidence) -> None:
     assert_sound(given_evidence.project, report_json(judge(given_evidence)))

@@ -21,6 +21,7 @@ from steelyard.gating.model import (
     RunLabel,
     Status,
 )
+from steelyard.gating.names import GUARDS
 from tests.support.gate_world import (
     BLOCK,
     COMPILED,
@@ -481,6 +482,19 @@ def test_declared_run_that_nobody_reports() -> None:
         report = judge(Evidence(honest, kept, PROVENANCE))
         assert dimension(report, f"{label}-execution").reason == "NOT_RUN"
         assert report.verdict is Status.FAIL
+
+
+def test_guards_come_in_their_fixed_order() -> None:
+    held_out = case(
+        worker=None,
+        baselineRun="prod",
+        candidateRun="prod2",
+        artifact="out.md",
+        deterministic=False,
+    )
+    squad_project = project(manifest(cases=[held_out], bindings=[COMPILED]), GENOME_OWNER)
+    names = [one.name for one in gate(squad_project, lambda *_given: None).cases[0].dimensions]
+    assert names == ["grounding", *(name for name in GUARDS if name != "scorer-evidence")]
 
 
 def test_smallest_set_of_changes() -> None:

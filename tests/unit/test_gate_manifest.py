@@ -26,6 +26,7 @@ from tests.support.gate_world import (
     PROVENANCE,
     case,
     document,
+    gate,
     manifest,
     passing,
     passing_ab,
@@ -241,6 +242,29 @@ def test_folding() -> None:
     assert fold("\u0131") != fold("i")
     assert not any(map(is_visible, ["", " \t\n", "\u200b\u00ad\ufeff", "\u3164", "\u0301"]))
     assert all(map(is_visible, ["x", ".", "+", "\u200bx", "字"]))
+
+
+def test_runs_of_combining_marks_take_no_time() -> None:
+    marks = "\u0301" * 40_000 + "\u0323" * 40_000
+    criterion: Any = {"kind": "scope", "artifact": "out.md", "source": "manifest.goal"}
+    top = manifest(
+        cases=[case()], criteria=[{**criterion, "expectedTerms": ["x", f"a{marks[:99]}"]}]
+    )
+    report = gate(project(top, {"out.md": f"x{marks}"}), GOOD)
+    assert report.criteria[0].reason == "ARTIFACT_NOT_TEXT"
+    where = "evaluation.criteria[0].expectedTerms[1]"
+    assert ("NOT_TEXT", where) in {(one.code, one.path) for one in report.precheck.errors}
+
+
+def test_all_terms_together_are_bounded() -> None:
+    criterion: Any = {"kind": "scope", "expectedTerms": ["x"] * 200}
+    assert (
+        errors(criteria=[criterion] * 25) & {("TOO_MANY", "evaluation.criteria[24].expectedTerms")}
+        == set()
+    )
+    assert ("TOO_MANY", "evaluation.criteria[25].expectedTerms") in errors(
+        criteria=[criterion] * 26
+    )
 
 
 def test_many_managed_blocks_take_linear_time() -> None:

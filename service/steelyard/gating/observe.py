@@ -30,7 +30,13 @@ from steelyard.gating.model import (
 from steelyard.gating.names import is_slug
 from steelyard.gating.paths import normal_path, shown_path
 from steelyard.gating.references import manifest_reference
-from steelyard.gating.text import is_visible, terms_absent, terms_present
+from steelyard.gating.text import (
+    fold,
+    is_foldable,
+    is_visible,
+    terms_absent,
+    terms_present,
+)
 from steelyard.strictjson import JsonValue
 
 __all__ = [
@@ -113,18 +119,19 @@ class Observations:
 
 def observe(project: Project, squad: Squad) -> Observations:
     """Look at everything the squad refers to. Total."""
+    shelf = _Shelf(project.files)
     return Observations(
         sources=source_inventory(squad, project.files),
         artifacts=_artifact_inventory(project, squad),
-        criteria=tuple(_criterion(one, project, squad) for one in squad.criteria),
-        cases=tuple(_case(case, project.files) for case in squad.cases),
+        criteria=tuple(_criterion(one, project, squad, shelf) for one in squad.criteria),
+        cases=tuple(_case(case, shelf) for case in squad.cases),
         workers={
             name: worker_facts(worker)
             for name, worker in project.workers.items()
             if isinstance(worker, Worker) and worker.files
         },
         prompts=prompts(squad, project.files),
-        findings=_findings(project, squad),
+        findings=_findings(project, squad, shelf),
     )
 
 
@@ -176,24 +183,46 @@ def _artifact_path(criterion: Criterion, squad: Squad) -> str | None:
     return next(files, None)
 
 
-def _search(raw: str | None, files: Mapping[str, ProjectFile]) -> tuple[Searched, str]:
-    """The file behind a declared path and its text, empty when it cannot be searched."""
-    if raw is None:
-        return Searched(None), ""
-    normal = normal_path(raw)
-    found = FileProblem.ESCAPES if normal is None else files.get(normal, FileProblem.NOT_FOUND)
-    if isinstance(found, FileProblem):
-        return Searched(shown_path(raw), problem=found.value), ""
-    digest = sha256_hex(found.content)
+class _Shelf:
+    """The files of a project as the search sees them; each is hashed and folded once."""
+
+    def __init__(self, files: Mapping[str, ProjectFile]) -> None:
+        self._files = files
+        self._read: dict[str, tuple[Searched, str]] = {}
+
+    def search(self, raw: str | None) -> tuple[Searched, str]:
+        """The file behind a declared path and its folded text, empty when it proves nothing."""
+        if raw is None:
+            return Searched(None), ""
+        if raw not in self._read:
+            self._read[raw] = self._look_up(raw)
+        return self._read[raw]
+
+    def _look_up(self, raw: str) -> tuple[Searched, str]:
+        normal = normal_path(raw)
+        found: ProjectFile = FileProblem.ESCAPES
+        if normal is not None:
+            found = self._files.get(normal, FileProblem.NOT_FOUND)
+        if isinstance(found, FileProblem):
+            return Searched(shown_path(raw), problem=found.value), ""
+        digest = sha256_hex(found.content)
+        text = _decoded(found.content)
+        if text is None or not is_foldable(text):
+            return Searched(found.path, digest, problem="NOT_TEXT"), ""
+        return Searched(found.path, digest, None if is_visible(text) else "EMPTY"), fold(text)
+
+
+def _decoded(content: bytes) -> str | None:
     try:
-        text = found.content.decode()
+        return content.decode()
     except UnicodeDecodeError:
-        return Searched(found.path, digest, problem="NOT_TEXT"), ""
-    return Searched(found.path, digest, None if is_visible(text) else "EMPTY"), text
+        return None
 
 
-def _criterion(criterion: Criterion, project: Project, squad: Squad) -> CriterionFacts:
-    artifact, text = _search(_artifact_path(criterion, squad), project.files)
+def _criterion(
+    criterion: Criterion, project: Project, squad: Squad, shelf: _Shelf
+) -> CriterionFacts:
+    artifact, text = shelf.search(_artifact_path(criterion, squad))
     terms = terms_present if criterion.kind is Kind.ANTI_PATTERN else terms_absent
     return CriterionFacts(
         source=manifest_source(criterion.source, project.manifest)
@@ -227,8 +256,8 @@ def _file_source(source: str | None, files: Mapping[str, ProjectFile]) -> Search
     return Searched(source, sha256_hex(found.content), None if found.content.strip() else "EMPTY")
 
 
-def _case(case: HeldOutCase, files: Mapping[str, ProjectFile]) -> CaseFacts:
-    artifact, text = _search(case.artifact, files)
+def _case(case: HeldOutCase, shelf: _Shelf) -> CaseFacts:
+    artifact, text = shelf.search(case.artifact)
     if not artifact.readable:
         return CaseFacts(artifact, (), ())
     return CaseFacts(
@@ -238,7 +267,7 @@ def _case(case: HeldOutCase, files: Mapping[str, ProjectFile]) -> CaseFacts:
     )
 
 
-def _findings(project: Project, squad: Squad) -> Precheck:
+def _findings(project: Project, squad: Squad, shelf: _Shelf) -> Precheck:
     errors: list[Finding] = []
     warnings: list[Finding] = []
     if not is_slug(project.squad) or squad.slug not in (None, project.squad):
@@ -247,7 +276,7 @@ def _findings(project: Project, squad: Squad) -> Precheck:
     for index, executor in enumerate(squad.executors):
         if executor.file is None:
             continue
-        searched, _ = _search(executor.file, project.files)
+        searched, _ = shelf.search(executor.file)
         if searched.problem is not None:
             message = f"{searched.path} is no prompt: {searched.problem}"
             errors.append(Finding("EXECUTOR_FILE", f"executors[{index}].file", message))

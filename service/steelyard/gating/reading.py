@@ -6,13 +6,14 @@ from typing import Final
 
 from steelyard.gating.model import Finding, JsonObject, Precheck
 from steelyard.gating.paths import normal_path
-from steelyard.gating.text import is_visible
+from steelyard.gating.text import is_foldable, is_visible
 from steelyard.strictjson import JsonValue
 
 __all__ = ["MAX_ITEMS", "MAX_TERMS", "Reader"]
 
 MAX_ITEMS: Final = 1000
 MAX_TERMS: Final = 200
+MAX_ALL_TERMS: Final = 5000
 MAX_TEXT_LENGTH: Final = 10_000
 
 
@@ -22,6 +23,7 @@ class Reader:
     def __init__(self) -> None:
         self.errors: list[Finding] = []
         self.warnings: list[Finding] = []
+        self._terms_left = MAX_ALL_TERMS
 
     @property
     def precheck(self) -> Precheck:
@@ -84,8 +86,14 @@ class Reader:
             if item is None:
                 self.error(f"{path}[{index}]", "NOT_TEXT", "must be text")
             term = self.text(item, f"{path}[{index}]")
-            if term is not None and is_visible(term):
+            if term is not None and not is_foldable(term):
+                self.error(f"{path}[{index}]", "NOT_TEXT", "has too many combining marks in a row")
+            elif term is not None and is_visible(term):
                 terms.append(term)
+        self._terms_left -= len(terms)
+        if self._terms_left < 0:
+            self.error(path, "TOO_MANY", f"all terms together: at most {MAX_ALL_TERMS}")
+            return ()
         return tuple(terms)
 
     def path(self, value: JsonValue, path: str) -> str | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable
+from functools import cache
 from typing import Final
 
-__all__ = ["fold", "is_visible", "terms_absent", "terms_present"]
+__all__ = ["fold", "is_foldable", "is_visible", "terms_absent", "terms_present"]
 
 # Letters and symbols by category that render as nothing.
 _BLANKS: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0")
@@ -25,13 +27,26 @@ def is_visible(text: str) -> bool:
     )
 
 
-def terms_absent(terms: Iterable[str], text: str) -> tuple[str, ...]:
-    """The terms that do not occur in `text`, in order."""
-    haystack = fold(text)
-    return tuple(term for term in terms if fold(term) not in haystack)
+def is_foldable(text: str) -> bool:
+    """False when more than 30 combining marks follow each other.
+
+    No language needs so many (UAX #15, Stream-Safe Text Format), and normalising a long run takes
+    time that grows with its square.
+    """
+    return text.isascii() or _long_run().search(text) is None
 
 
-def terms_present(terms: Iterable[str], text: str) -> tuple[str, ...]:
-    """The terms that occur in `text`, in order."""
-    haystack = fold(text)
-    return tuple(term for term in terms if fold(term) in haystack)
+def terms_absent(terms: Iterable[str], folded: str) -> tuple[str, ...]:
+    """The terms that do not occur in a text that was folded, in order."""
+    return tuple(term for term in terms if fold(term) not in folded)
+
+
+def terms_present(terms: Iterable[str], folded: str) -> tuple[str, ...]:
+    """The terms that occur in a text that was folded, in order."""
+    return tuple(term for term in terms if fold(term) in folded)
+
+
+@cache
+def _long_run() -> re.Pattern[str]:
+    marks = filter(unicodedata.combining, map(chr, range(0x300, 0x1F000)))
+    return re.compile(f"[{''.join(marks)}]{{31}}")
