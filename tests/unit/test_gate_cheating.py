@@ -506,12 +506,20 @@ def test_smallest_set_of_changes() -> None:
     assert gate(passing(), GOOD).required_changes == ()
 
 
-def test_execution_of_no_case_and_two_of_one_are_refused() -> None:
+def test_executions_that_are_none_are_refused() -> None:
     honest = passing()
     executions = run_workers(honest, GOOD)
     stray = Execution("other", RunLabel.CANDIDATE, Failed("X"))
-    for extra, reason in ((stray, "UNKNOWN_CASE"), (executions[0], "DUPLICATE_EXECUTION")):
+    first, scorer = executions
+    for third, reason in (
+        (stray, "UNKNOWN_CASE"),
+        (first, "DUPLICATE_EXECUTION"),
+        (replace(scorer, duration_ms=-1), "INVALID_COUNT"),
+        (replace(scorer, attempt=2**53), "INVALID_COUNT"),
+        (replace(scorer, outcome=Failed("it broke")), "INVALID_REASON"),
+    ):
+        kept = executions if third in (stray, first) else (first,)
         with pytest.raises(InvalidInputError) as caught:
-            judge(Evidence(honest, (*executions, extra), PROVENANCE))
+            judge(Evidence(honest, (*kept, third), PROVENANCE))
         assert caught.value.reason == reason
-        assert caught.value.violations[0].path.startswith("executions[2]")
+        assert caught.value.violations[0].path.startswith(f"executions[{len(kept)}]")

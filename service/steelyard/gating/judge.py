@@ -17,12 +17,14 @@ from steelyard.gating.manifest import read_manifest
 from steelyard.gating.model import (
     Evidence,
     Execution,
+    Failed,
     Precheck,
     Provenance,
     Report,
     RunLabel,
     Squad,
 )
+from steelyard.gating.names import is_reason
 from steelyard.gating.observe import Observations, observe
 from steelyard.gating.precheck import joined
 from steelyard.gating.reasons import reasons, required_changes
@@ -41,8 +43,8 @@ def judge(evidence: Evidence) -> Report:
 
     Raises InvalidInputError for a manifest that canonical JSON cannot hold (the reason is the
     core's), DUPLICATE_EXECUTION (`executions[i]`: a second one for its case and label),
-    UNKNOWN_CASE (`executions[i]`: the manifest has no such case), INVALID_TIME and INVALID_ID
-    (`provenance`).
+    UNKNOWN_CASE (`executions[i]`: the manifest has no such case), INVALID_REASON and INVALID_COUNT
+    (`executions[i]`), INVALID_TIME and INVALID_ID (`provenance`).
     """
     project = evidence.project
     manifest_hash = hash_object(project.manifest)
@@ -131,6 +133,13 @@ def _check_executions(executions: Sequence[Execution], squad: Squad) -> None:
             message = f"{execution.case!r} has another {execution.label} run"
             raise InvalidInputError.at(path, "DUPLICATE_EXECUTION", message)
         seen.add(key)
+        if isinstance(execution.outcome, Failed) and not is_reason(execution.outcome.reason):
+            message = "must be an UPPER_SNAKE word"
+            raise InvalidInputError.at(f"{path}.outcome.reason", "INVALID_REASON", message)
+        for name, count in (("duration_ms", execution.duration_ms), ("attempt", execution.attempt)):
+            if not 0 <= count < 2**53:
+                message = "must be an integer from 0 to 2^53 - 1"
+                raise InvalidInputError.at(f"{path}.{name}", "INVALID_COUNT", message)
 
 
 def _check_provenance(provenance: Provenance) -> None:

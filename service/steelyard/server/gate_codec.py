@@ -28,7 +28,7 @@ from steelyard.gating.model import (
     Verification,
     Worker,
 )
-from steelyard.gating.names import NAME_PATTERN, is_name
+from steelyard.gating.names import NAME_PATTERN, is_name, is_reason
 from steelyard.gating.paths import normal_path
 from steelyard.gating.report import report_json
 from steelyard.server.words import WordTable
@@ -47,7 +47,6 @@ __all__ = [
 MAX_DETAIL_LENGTH: Final = 2000
 
 _HASH = re.compile(r"[0-9a-f]{64}")
-_REASON = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 
 VERDICT = WordTable(
     {
@@ -278,7 +277,7 @@ def _hash(text: str, path: str) -> str:
 
 
 def _reason(text: str, path: str) -> str:
-    if _REASON.fullmatch(text) is None:
+    if not is_reason(text):
         raise InvalidInputError.at(path, "INVALID_REASON", "must be an UPPER_SNAKE word")
     return text
 
