@@ -61,12 +61,13 @@ def compare_genome(squad: Squad, cases: Sequence[CaseResult]) -> Comparison:
     for result in cases:
         if not result.ab_controlled:
             continue
+        declared = {spec.name for spec in result.case.dimensions}
         for dimension in result.dimensions:
             if dimension.name in GUARDS:
                 continue
             if dimension.delta_exact is not None:
                 compared.append((result.case.id, dimension))
-            elif any(spec.name == dimension.name for spec in result.case.dimensions):
+            elif dimension.name in declared:
                 one_sided = True
     status = combined(dimension.status for _, dimension in compared)
     reason = "COMPARED"

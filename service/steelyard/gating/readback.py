@@ -182,7 +182,7 @@ def _prompts(
 def _other_findings(precheck: JsonObject, known: Precheck) -> Precheck:
     """Findings about files and workers: those of the report that the manifest does not explain."""
 
-    def others(key: str, explained: tuple[Finding, ...]) -> Iterator[Finding]:
+    def others(key: str, explained: frozenset[Finding]) -> Iterator[Finding]:
         for entry in _objects(precheck.get(key)):
             keys = ("code", "path", "message")
             finding = Finding(*(_text(entry.get(part)) for part in keys))
@@ -190,7 +190,8 @@ def _other_findings(precheck: JsonObject, known: Precheck) -> Precheck:
                 yield finding
 
     return Precheck(
-        tuple(others("errors", known.errors)), tuple(others("warnings", known.warnings))
+        tuple(others("errors", frozenset(known.errors))),
+        tuple(others("warnings", frozenset(known.warnings))),
     )
 
 

@@ -89,8 +89,8 @@ def _comparison_reasons(comparison: Comparison) -> Iterator[Reason]:
 
 def _following(cases: Sequence[CaseResult]) -> Iterator[str]:
     for index, result in enumerate(cases):
-        names = [dimension.name for dimension in result.dimensions]
+        causes = [one.name for one in result.dimensions if one.name.endswith("-execution")]
         for position, dimension in enumerate(result.dimensions):
             cause = _CONSEQUENCES.get(dimension.reason)
-            if cause and any(name.endswith(cause) for name in names):
+            if cause and any(name.endswith(cause) for name in causes):
                 yield f"held_out.cases[{index}].dimensions[{position}]"
