@@ -13,7 +13,7 @@ __all__ = ["MAX_ITEMS", "MAX_TERMS", "Reader"]
 
 MAX_ITEMS: Final = 1000
 MAX_TERMS: Final = 200
-MAX_ALL_TERMS: Final = 5000
+MAX_ALL_TERMS: Final = 2000
 MAX_TEXT_LENGTH: Final = 10_000
 
 
