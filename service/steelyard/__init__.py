@@ -13,6 +13,7 @@ The library in one look::
 """
 
 from steelyard._core import ENGINE_DIGEST, ENGINE_VERSION
+from steelyard.gating import gate, report_json, verify_report
 from steelyard.hashing import (
     canonical_json,
     canonicalize,
@@ -43,11 +44,14 @@ __all__ = [
     "__version__",
     "canonical_json",
     "canonicalize",
+    "gate",
     "hash_contexts",
     "hash_json",
     "hash_object",
     "load_policies",
     "load_policy",
+    "report_json",
     "score",
     "score_task",
+    "verify_report",
 ]

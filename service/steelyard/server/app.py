@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from steelyard import _core
 from steelyard.scoring.policy import load_policies
+from steelyard.server.gate import gate_handlers
 from steelyard.server.score import score_handlers
 from steelyard.server.table import HandlerTable
 from steelyard.server.task import task_handlers
@@ -21,7 +24,11 @@ def handler_table(settings: Settings) -> HandlerTable:
     """
     policies = load_policies(settings.policies) if settings.policies is not None else ()
     engine = _core.Engine(list(policies), settings.max_batch_tasks)
-    return score_handlers(engine) | task_handlers(engine.policy, store=None)
+    return (
+        score_handlers(engine)
+        | task_handlers(engine.policy, store=None)
+        | gate_handlers(lambda: datetime.now(UTC))
+    )
 
 
 def build(settings: Settings, *, share_port: bool = False) -> Transport:
