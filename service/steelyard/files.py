@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from steelyard.errors import InvalidInputError, NotFoundError, UnavailableError
+from steelyard.errors import InvalidInputError, NotFoundError, SteelyardError, UnavailableError
 
 __all__ = [
     "MAX_FILE_BYTES",
@@ -101,17 +101,13 @@ class Folder:
             raise InvalidInputError.at(relative, "FILE_NOT_FOUND", "names no file")
         root = str(self.root)
         if relative.startswith("/") or not path_contained(root, f"{root}/{relative}"):
-            raise InvalidInputError.at(
-                relative, "FILE_OUTSIDE_PROJECT", "leads out of the project folder"
-            )
+            raise _outside(relative)
         try:
             real = (self.root / relative).resolve(strict=True)
         except (OSError, RuntimeError, ValueError):
             raise InvalidInputError.at(relative, "FILE_NOT_FOUND", "no such file") from None
         if not path_contained(root, str(real)):
-            raise InvalidInputError.at(
-                relative, "FILE_OUTSIDE_PROJECT", "leads out of the project folder"
-            )
+            raise _outside(relative)
         return real
 
     def read(self, relative: str, limit: int = MAX_FILE_BYTES) -> ContainedFile:
@@ -128,20 +124,20 @@ class Folder:
             raise InvalidInputError.at(
                 relative, "FILE_UNREADABLE", error.strerror or "unreadable"
             ) from None
-        with os.fdopen(descriptor, "rb") as file:
-            # A folder on the way may have become a symlink since `locate`: ask where we really are.
-            opened = Path(f"/proc/self/fd/{file.fileno()}").readlink()
+        try:
+            # A folder on the way may have become a symlink since: ask where this really is.
+            opened = Path(f"/proc/self/fd/{descriptor}").readlink()
             if not path_contained(str(self.root), str(opened)):
-                raise InvalidInputError.at(
-                    relative, "FILE_OUTSIDE_PROJECT", "leads out of the project folder"
-                )
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise _outside(relative)
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise InvalidInputError.at(relative, "FILE_NOT_REGULAR", "is not a regular file")
-            try:
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
                 data = file.read(limit + 1)
-            except OSError as error:
-                message = error.strerror or "unreadable"
-                raise InvalidInputError.at(relative, "FILE_UNREADABLE", message) from None
+        except OSError as error:
+            message = error.strerror or "unreadable"
+            raise InvalidInputError.at(relative, "FILE_UNREADABLE", message) from None
+        finally:
+            os.close(descriptor)
         if len(data) > limit:
             raise InvalidInputError.at(relative, "FILE_TOO_LARGE", f"is larger than {limit} bytes")
         return ContainedFile(real.relative_to(self.root).as_posix(), data)
@@ -154,9 +150,7 @@ class Folder:
         """
         root = str(self.root)
         if relative.startswith("/") or not path_contained(root, f"{root}/{relative}"):
-            raise InvalidInputError.at(
-                relative, "FILE_OUTSIDE_PROJECT", "leads out of the project folder"
-            )
+            raise _outside(relative)
         current = self.root
         for part in Path(relative).parts:
             current = current / part
@@ -167,9 +161,12 @@ class Folder:
                 message = "is in the way of a folder"
                 raise InvalidInputError.at(relative, "FILE_NOT_FOLDER", message) from None
             if not path_contained(root, str(real)):
-                message = "leads out of the project folder"
-                raise InvalidInputError.at(relative, "FILE_OUTSIDE_PROJECT", message)
+                raise _outside(relative)
         return current
+
+
+def _outside(path: str) -> SteelyardError:
+    return InvalidInputError.at(path, "FILE_OUTSIDE_PROJECT", "leads out of the project folder")
 
 
 @contextlib.contextmanager
