@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -97,9 +97,9 @@ class CaseKey:
     content: str
 
 
-def case_keys(manifest: Mapping[str, JsonValue]) -> tuple[CaseKey, ...]:
+def case_keys(manifest: JsonValue) -> tuple[CaseKey, ...]:
     """The held-out cases that a squad manifest declares, without entries that are no objects."""
-    evaluation = manifest.get("evaluation")
+    evaluation = manifest.get("evaluation") if isinstance(manifest, dict) else None
     cases = evaluation.get("heldOutCases") if isinstance(evaluation, dict) else None
     return tuple(
         CaseKey(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from platformdirs import user_config_path
@@ -23,6 +23,8 @@ from steelyard.errors import InvalidInputError
 from steelyard.files import MAX_FILE_BYTES, locked, write_atomic
 from steelyard.signing.keys import PublicKey
 
+NAME_LIMIT: Final = 160
+
 __all__ = ["TrustedKeys", "default_trusted_keys_path", "trust_key"]
 
 
@@ -31,7 +33,7 @@ class _Model(BaseModel):
 
 
 class _TrustedKey(_Model):
-    name: Annotated[str, Field(max_length=160)]
+    name: Annotated[str, Field(min_length=1, max_length=NAME_LIMIT)]
     public: Annotated[str, Field(pattern=r"^[0-9a-f]{64}\z")]
 
 
@@ -79,8 +81,12 @@ def default_trusted_keys_path() -> Path:
 def trust_key(path: Path, key: PublicKey, name: str) -> TrustedKeys:
     """Add `key` to the trusted keys file `path`, created when missing, and return all it holds.
 
-    A key that is there already keeps its place and takes the new name.
+    A key that is there already keeps its place and takes the new name. Raises InvalidInputError:
+    KEY_NAME unless `name` is 1 to 160 printable characters, TRUSTED_KEYS_INVALID as `read` does.
     """
+    if not 1 <= len(name) <= NAME_LIMIT or not name.isprintable():
+        message = f"must be 1 to {NAME_LIMIT} printable characters"
+        raise InvalidInputError.at("name", "KEY_NAME", message)
     path.parent.mkdir(parents=True, exist_ok=True)
     with locked(path.with_name(f".{path.name}.lock")):
         old = TrustedKeys.read(path) if path.exists() else TrustedKeys({}, {})

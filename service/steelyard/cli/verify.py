@@ -1,0 +1,106 @@
+"""`steelyard verify`: derive a report again and list every difference."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from steelyard.cli.exits import UNUSABLE, StrictUsageCommand, exit_on_error
+from steelyard.cli.trusted import trusted_keys_option
+from steelyard.files import Folder
+from steelyard.runner.reports import read_report
+from steelyard.runner.verifying import CheckedReport, check_report
+from steelyard.signing import TrustedKeys
+from steelyard.strictjson import JsonValue
+
+__all__ = ["verify"]
+
+
+@click.command(cls=StrictUsageCommand)
+@click.argument("report_path", metavar="REPORT", type=click.Path(path_type=Path))
+@click.option(
+    "--project",
+    "directory",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="The project that was judged. Without it only what the report carries is checked.",
+)
+@trusted_keys_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
+def verify(
+    report_path: Path,
+    directory: Path | None,
+    trusted: Callable[[], TrustedKeys | None],
+    as_json: bool,
+) -> None:
+    """Check the gate report REPORT and list every mismatch.
+
+    Exit code: 0 without a mismatch, 1 with one, 3 for wrong usage or a file that cannot be read.
+    """
+    with exit_on_error(UNUSABLE):
+        keys = trusted()
+        folder = Folder.open(directory) if directory is not None else None
+        checked = check_report(read_report(report_path), folder, keys, datetime.now(UTC))
+    if as_json:
+        click.echo(json.dumps(_json(checked), ensure_ascii=False, indent=2))
+    else:
+        _print_table(checked)
+    sys.exit(0 if checked.valid else 1)
+
+
+def _json(checked: CheckedReport) -> dict[str, JsonValue]:
+    signature = checked.signature
+    return {
+        "valid": checked.valid,
+        "verdict": checked.verdict,
+        "ready": checked.ready,
+        "deferred": checked.deferred,
+        "mismatches": [
+            {
+                "code": mismatch.code,
+                "path": mismatch.path,
+                "expected": mismatch.expected,
+                "found": mismatch.found,
+            }
+            for mismatch in checked.verification.mismatches
+        ],
+        "unchecked": list(checked.verification.unchecked),
+        "signature": {
+            "state": signature.state,
+            "message": signature.message,
+            "key_id": signature.key_id,
+            "name": signature.name,
+        },
+    }
+
+
+def _print_table(checked: CheckedReport) -> None:
+    console = Console(highlight=False)
+    state = ("verified", "bold green") if checked.valid else ("NOT VERIFIED", "bold red")
+    console.print(Text.assemble(state, f"; the report says {checked.verdict}"))
+    console.print(Text(f"signature: {checked.signature.message}"))
+    if checked.verification.mismatches:
+        table = Table("Code", "Where", "Expected", "Found")
+        for mismatch in checked.verification.mismatches:
+            table.add_row(
+                mismatch.code,
+                Text(mismatch.path),
+                Text(_short(mismatch.expected)),
+                Text(_short(mismatch.found)),
+            )
+        console.print(table)
+    for unchecked in checked.verification.unchecked:
+        console.print(Text(f"not checked: {unchecked}"))
+
+
+def _short(value: JsonValue) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 200 else text[:199] + "…"

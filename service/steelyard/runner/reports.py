@@ -1,0 +1,122 @@
+"""Report files of a squad: `evals/eval-<time>.json`, `evals/latest.json`, `docs/EVAL-<date>.md`.
+
+All three are written under one lock, each whole or not at all, and no report replaces another: runs
+that end in the same millisecond get names of their own. `latest.json` is a copy of the newest
+report by its own time, and the page of a day lists every report of that day.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from steelyard import strictjson
+from steelyard.errors import InvalidInputError, LimitError
+from steelyard.files import Folder, locked, write_atomic
+from steelyard.gating.model import Record
+from steelyard.gating.verify import evidence_hash
+from steelyard.runner import markdown
+from steelyard.runner.markdown import KeptReport
+from steelyard.strictjson import JsonValue
+
+__all__ = ["REPORT_LIMIT_BYTES", "WrittenReport", "kept_records", "read_report", "write_report"]
+
+# A report holds every worker's output; each of those is capped at 8 MiB.
+REPORT_LIMIT_BYTES: Final = 256 * 1024 * 1024
+# The deepest output, and where it lies in the report.
+REPORT_DEPTH: Final = strictjson.MAX_DEPTH + 16
+EVALS: Final = "evals"
+DOCS: Final = "docs"
+LATEST: Final = "latest.json"
+_EVAL_NAME: Final = re.compile(r"eval-[0-9]{8}T[0-9]{9}Z(-[0-9]+)?\.json")
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenReport:
+    """Where a report went."""
+
+    report: Path
+    latest: Path
+    page: Path
+
+
+def read_report(path: Path) -> JsonValue:
+    """The report file that a user names, anywhere; raises InvalidInputError (REPORT_UNREADABLE)."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(REPORT_LIMIT_BYTES + 1)
+    except OSError as error:
+        message = f"{path}: {error.strerror or 'unreadable'}"
+        raise InvalidInputError("REPORT_UNREADABLE", message) from None
+    if len(data) > REPORT_LIMIT_BYTES:
+        message = f"{path}: is larger than {REPORT_LIMIT_BYTES} bytes"
+        raise InvalidInputError("REPORT_UNREADABLE", message)
+    return strictjson.parse(data, str(path), REPORT_DEPTH)
+
+
+def write_report(squad: Folder, report: dict[str, JsonValue]) -> WrittenReport:
+    """Keep `report` in the squad's folder.
+
+    Its `generated_at` must be RFC 3339 in UTC with milliseconds. Raises LimitError
+    (REPORT_TOO_LARGE), UnavailableError (LOCK_TIMEOUT) and InvalidInputError when `evals` or `docs`
+    lead out of the squad's folder.
+    """
+    data = (json.dumps(report, ensure_ascii=False, indent=2) + "\n").encode("utf-8")
+    if len(data) > REPORT_LIMIT_BYTES:
+        raise LimitError("REPORT_TOO_LARGE", f"the report would pass {REPORT_LIMIT_BYTES} bytes")
+    evals, docs = squad.make(EVALS), squad.make(DOCS)
+    generated_at = str(report["generated_at"])
+    date, stamp = generated_at[:10], re.sub(r"[-:.]", "", generated_at)
+    page = docs / f"EVAL-{date}.md"
+    with locked(evals / ".lock"):
+        path = _free_name(evals, f"eval-{stamp}")
+        write_atomic(path, data)
+        latest = _read(squad, f"{EVALS}/{LATEST}")
+        if latest is None or str(latest.get("generated_at")) <= generated_at:
+            write_atomic(evals / LATEST, data)
+        day = sorted(_kept(squad, f"eval-{stamp[:8]}"), key=lambda kept: kept[0].generated_at)
+        text = markdown.render(day[-1][1], [kept for kept, _ in day])
+        write_atomic(page, text.encode("utf-8"))
+    return WrittenReport(path, evals / LATEST, page)
+
+
+def kept_records(squad: Folder) -> tuple[Record, ...]:
+    """Every report that the squad's folder keeps: its run, and the hash of what it says now."""
+    return tuple(Record(kept.run_id, evidence_hash(report)) for kept, report in _kept(squad, ""))
+
+
+def _free_name(evals: Path, stem: str) -> Path:
+    path = evals / f"{stem}.json"
+    number = 2
+    while path.exists():
+        path = evals / f"{stem}-{number}.json"
+        number += 1
+    return path
+
+
+def _kept(squad: Folder, prefix: str) -> Iterator[tuple[KeptReport, dict[str, JsonValue]]]:
+    """The readable reports of the folder whose names start with `prefix`, in order of name."""
+    try:
+        names = sorted(path.name for path in squad.locate(EVALS).iterdir())
+    except (InvalidInputError, OSError):
+        return
+    for name in names:
+        if name.startswith(prefix) and _EVAL_NAME.fullmatch(name):
+            report = _read(squad, f"{EVALS}/{name}")
+            if report is not None:
+                reproduction = report.get("reproduction")
+                run_id = reproduction.get("run_id") if isinstance(reproduction, dict) else None
+                verdict, generated_at = report.get("verdict"), report.get("generated_at")
+                yield KeptReport(name, str(generated_at), str(verdict), str(run_id)), report
+
+
+def _read(squad: Folder, path: str) -> dict[str, JsonValue] | None:
+    try:
+        data = squad.read(path, REPORT_LIMIT_BYTES).data
+        return strictjson.parse_object(data, path, REPORT_DEPTH)
+    except InvalidInputError:
+        return None
