@@ -13,7 +13,6 @@ import fcntl
 import glob
 import os
 import posixpath
-import re
 import stat
 import tempfile
 import time
@@ -26,35 +25,15 @@ from steelyard.errors import InvalidInputError, NotFoundError, SteelyardError, U
 
 __all__ = [
     "MAX_FILE_BYTES",
-    "SLUG_PATTERN",
     "ContainedFile",
     "Folder",
-    "is_slug",
     "locked",
-    "normalize_relative",
     "path_contained",
     "write_atomic",
 ]
 
 MAX_FILE_BYTES: Final = 16 * 1024 * 1024
 LOCK_WAIT_SECONDS: Final = 60.0
-SLUG_PATTERN: Final = "[a-z0-9][a-z0-9-]{0,63}"
-_SLUG = re.compile(SLUG_PATTERN)
-
-
-def is_slug(value: object) -> bool:
-    """True for a squad name: 1 to 64 lower-case ASCII letters, digits and `-`, no `-` in front."""
-    return isinstance(value, str) and _SLUG.fullmatch(value) is not None
-
-
-def normalize_relative(value: object) -> str:
-    """A path as manifests write it: backslashes become slashes and one leading `./` goes.
-
-    Anything but text is the empty path. Containment is not decided here; see `Folder`.
-    """
-    if not isinstance(value, str):
-        return ""
-    return value.replace("\\", "/").removeprefix("./")
 
 
 def path_contained(root: str, candidate: str) -> bool:
@@ -146,7 +125,7 @@ class Folder:
         """The folder `relative` inside this one, created with its parents when missing.
 
         Raises InvalidInputError: FILE_OUTSIDE_PROJECT when a symlink leads it out, FILE_NOT_FOLDER
-        when something else bears the name.
+        when something else bears the name; UnavailableError (FILE_NOT_WRITTEN).
         """
         root = str(self.root)
         if relative.startswith("/") or not path_contained(root, f"{root}/{relative}"):
@@ -157,12 +136,19 @@ class Folder:
             try:
                 current.mkdir(exist_ok=True)
                 real = current.resolve(strict=True)
-            except (OSError, RuntimeError, ValueError):
+            except (FileExistsError, NotADirectoryError, RuntimeError):
                 message = "is in the way of a folder"
                 raise InvalidInputError.at(relative, "FILE_NOT_FOLDER", message) from None
+            except OSError as error:
+                raise _not_written(current, error) from error
             if not path_contained(root, str(real)):
                 raise _outside(relative)
         return current
+
+
+def _not_written(path: Path, error: OSError) -> UnavailableError:
+    message = f"{path}: {error.strerror or 'cannot be written'}"
+    return UnavailableError("FILE_NOT_WRITTEN", message)
 
 
 def _outside(path: str) -> SteelyardError:
@@ -173,9 +159,13 @@ def _outside(path: str) -> SteelyardError:
 def locked(path: Path, wait_seconds: float = LOCK_WAIT_SECONDS) -> Iterator[None]:
     """Hold the lock file `path`, created when missing, against processes and threads alike.
 
-    Raises UnavailableError (LOCK_TIMEOUT) when it stays taken for `wait_seconds`.
+    Raises UnavailableError: LOCK_TIMEOUT when it stays taken for `wait_seconds`, FILE_NOT_WRITTEN
+    when it cannot be made.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise _not_written(path, error) from error
     try:
         deadline = time.monotonic() + wait_seconds
         while True:
@@ -196,8 +186,16 @@ def write_atomic(path: Path, data: bytes, mode: int = 0o644) -> None:
     """Replace the file at `path` by `data`; a crash leaves the old or the new one, whole.
 
     Call it with the lock of the folder held: leftovers of killed writers are removed here, and
-    without the lock they could be those of a writer at work.
+    without the lock they could be those of a writer at work. Raises UnavailableError
+    (FILE_NOT_WRITTEN) when the system refuses, with the old file in place.
     """
+    try:
+        _replace(path, data, mode)
+    except OSError as error:
+        raise _not_written(path, error) from error
+
+
+def _replace(path: Path, data: bytes, mode: int) -> None:
     prefix = f".{path.name}."
     for leftover in path.parent.glob(f"{glob.escape(prefix)}*.tmp"):
         leftover.unlink(missing_ok=True)

@@ -1,30 +1,29 @@
-"""How commands end: the exit codes of a verdict, and errors as one line with a code of one's own."""
+"""Exit codes of commands that answer with a verdict: 2 is UNVERIFIED, so refusals end with 3."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import click
 
 from steelyard.errors import SteelyardError
 
-__all__ = ["UNUSABLE", "VERDICT_EXITS", "StrictUsageCommand", "StrictUsageError", "exit_on_error"]
+__all__ = ["REFUSED", "VERDICT_EXITS", "StrictUsageError", "VerdictCommand"]
 
 VERDICT_EXITS: Final[Mapping[str, int]] = {"PASS": 0, "WARN": 0, "FAIL": 1, "UNVERIFIED": 2}
-# Usage errors, a failed precheck, and input that cannot be read.
-UNUSABLE: Final = 3
+# Wrong usage, a failed precheck, input that cannot be read, a store that is away.
+REFUSED: Final = 3
 
 
 class StrictUsageError(click.UsageError):
-    """A usage error that ends with 3, because 2 is the exit code of a verdict."""
+    """A usage error that ends with 3."""
 
-    exit_code = UNUSABLE
+    exit_code = REFUSED
 
 
-class StrictUsageCommand(click.Command):
-    """A command whose usage errors are strict ones."""
+class VerdictCommand(click.Command):
+    """A command whose usage errors and refusals end with 3."""
 
     def make_context(
         self,
@@ -33,20 +32,16 @@ class StrictUsageCommand(click.Command):
         parent: click.Context | None = None,
         **extra: Any,
     ) -> click.Context:
+        """Parses the arguments; a usage error becomes a strict one."""
         try:
             return super().make_context(info_name, args, parent, **extra)
         except click.UsageError as error:
             raise StrictUsageError(error.format_message(), error.ctx) from error
 
-
-@contextlib.contextmanager
-def exit_on_error(code: int) -> Iterator[None]:
-    """Print an error as `REASON: message` on standard error and exit with `code`."""
-    try:
-        yield
-    except SteelyardError as error:
-        click.echo(f"{error.reason}: {error.message}", err=True)
-        raise SystemExit(code) from error
-    except OSError as error:
-        click.echo(f"SYSTEM_ERROR: {error}", err=True)
-        raise SystemExit(code) from error
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs the command; a SteelyardError becomes one line and exit code 3."""
+        try:
+            return super().invoke(ctx)
+        except SteelyardError as error:
+            click.echo(f"steelyard: {error.message} [{error.reason}]", err=True)
+            ctx.exit(REFUSED)

@@ -18,16 +18,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.cli.exits import (
-    UNUSABLE,
-    VERDICT_EXITS,
-    StrictUsageCommand,
-    StrictUsageError,
-    exit_on_error,
-)
+from steelyard.cli.exits import REFUSED, VERDICT_EXITS, StrictUsageError, VerdictCommand
+from steelyard.cli.run import print_json, print_table, stdout
 from steelyard.cli.trusted import trusted_keys_option
-from steelyard.files import Folder
-from steelyard.gating.verify import evidence_hash
+from steelyard.files import Folder, write_atomic
+from steelyard.gating.report import evidence_hash
 from steelyard.runner.execute import CaseDone
 from steelyard.runner.gate import GateRun, run_gate
 from steelyard.runner.orphans import no_orphans
@@ -48,7 +43,7 @@ INTERRUPTED = 130
 MAX_JOBS = 256
 
 
-@click.command(cls=StrictUsageCommand)
+@click.command(cls=VerdictCommand)
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--squad", "slug", required=True, help="The squad to judge, by its slug.")
 @click.option(
@@ -96,37 +91,34 @@ def gate(
     """
     if attestation is not None and key_path is None:
         raise StrictUsageError("--attestation needs --sign")
-    with exit_on_error(UNUSABLE):
-        keys = trusted()
-        signer = read_private_key(key_path) if key_path is not None else None
-        folder = Folder.open(directory)
-        squad = SquadFolder.open(folder, slug)
-        with _stopping_on_signals(), no_orphans(), _progress(as_json) as progress:
-            run = run_gate(
-                squad,
-                jobs=jobs,
-                clock=lambda: datetime.now(UTC),
-                run_id=str(uuid.uuid4()),
-                signer=signer,
-                progress=progress,
-            )
-        if attestation is not None and signer is not None:
-            envelope = sign_test_result(run.report, evidence_hash(run.report), signer)
-            attestation.write_text(json.dumps(envelope, indent=2) + "\n", encoding="utf-8")
-        checked = (
-            check_report(run.report, folder, keys, datetime.now(UTC)) if require_ready else None
+    keys = trusted()
+    signer = read_private_key(key_path) if key_path is not None else None
+    folder = Folder.open(directory)
+    squad = SquadFolder.open(folder, slug)
+    with _stopping_on_signals(), no_orphans(), _progress(as_json) as progress:
+        run = run_gate(
+            squad,
+            jobs=jobs,
+            clock=lambda: datetime.now(UTC),
+            run_id=str(uuid.uuid4()),
+            signer=signer,
+            progress=progress,
         )
+    if attestation is not None and signer is not None:
+        envelope = sign_test_result(run.report, evidence_hash(run.report), signer)
+        write_atomic(attestation, (json.dumps(envelope, indent=2) + "\n").encode("utf-8"))
+    checked = check_report(run.report, folder, keys, datetime.now(UTC)) if require_ready else None
     code = _exit_code(run, checked)
     if as_json:
-        _print_json(run, checked, code)
+        print_json(_json(run, checked, code))
     else:
-        _print_table(run, checked)
+        _print_page(run, checked)
     sys.exit(code)
 
 
 def _exit_code(run: GateRun, checked: CheckedReport | None) -> int:
     if run.precheck_failed:
-        return UNUSABLE
+        return REFUSED
     verdict = str(run.report.get("verdict"))
     code = VERDICT_EXITS.get(verdict, 1)
     if checked is None:
@@ -179,9 +171,9 @@ def _progress(quiet: bool) -> Iterator[Callable[[CaseDone], None]]:
         yield advance
 
 
-def _print_json(run: GateRun, checked: CheckedReport | None, code: int) -> None:
+def _json(run: GateRun, checked: CheckedReport | None, code: int) -> dict[str, JsonValue]:
     files = run.files
-    value: dict[str, JsonValue] = {
+    return {
         "verdict": run.report.get("verdict"),
         "exit_code": code,
         "ready": None if checked is None else checked.ready,
@@ -193,11 +185,10 @@ def _print_json(run: GateRun, checked: CheckedReport | None, code: int) -> None:
         },
         "report": run.report,
     }
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def _print_table(run: GateRun, checked: CheckedReport | None) -> None:
-    console = Console(highlight=False)
+def _print_page(run: GateRun, checked: CheckedReport | None) -> None:
+    console = stdout()
     report = run.report
     verdict = str(report.get("verdict"))
     console.print(
@@ -208,7 +199,7 @@ def _print_table(run: GateRun, checked: CheckedReport | None) -> None:
         part = report.get(name)
         status = part.get("status") if isinstance(part, dict) else None
         parts.add_row(name.replace("_", " "), Text(str(status)))
-    console.print(parts)
+    print_table(parts)
     reasons = report.get("reasons")
     if isinstance(reasons, list) and reasons:
         table = Table("Status", "Code", "Where", "Why", title="What keeps it from PASS")
@@ -216,7 +207,7 @@ def _print_table(run: GateRun, checked: CheckedReport | None) -> None:
             if isinstance(reason, dict):
                 cells = (reason.get(name) for name in ("status", "code", "path", "message"))
                 table.add_row(*(Text(str(cell)) for cell in cells))
-        console.print(table)
+        print_table(table)
     if checked is not None:
         console.print(Text(_readiness(checked)))
     console.print(Text(f"report: {run.files.report}"), soft_wrap=True)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from steelyard.cli.exits import exit_on_error
 from steelyard.cli.trusted import TRUSTED_KEYS_VARIABLE
 from steelyard.signing import default_trusted_keys_path, new_key, read_public_key, trust_key
 from steelyard.signing.keys import public_pem
@@ -25,8 +24,7 @@ def keys() -> None:
 @click.argument("path", metavar="FILE", type=_path)
 def new(path: Path) -> None:
     """Make a private key FILE, readable by its owner only, and its public key FILE.pub."""
-    with exit_on_error(1):
-        key = new_key(path)
+    key = new_key(path)
     click.echo(f"private key: {path} (mode 0600; keep it)\npublic key:  {path}.pub")
     click.echo(f"key id:      {key.keyid}")
 
@@ -35,8 +33,7 @@ def new(path: Path) -> None:
 @click.argument("path", metavar="FILE", type=_path)
 def show(path: Path) -> None:
     """Print the id and the public key of a private or public key FILE."""
-    with exit_on_error(1):
-        key = read_public_key(path)
+    key = read_public_key(path)
     click.echo(f"key id: {key.keyid}\n{public_pem(key).decode('ascii')}", nl=False)
 
 
@@ -54,7 +51,6 @@ def show(path: Path) -> None:
 def trust(path: Path, name: str | None, trusted_path: Path | None) -> None:
     """Count signatures of the public key FILE from now on."""
     target = trusted_path or default_trusted_keys_path()
-    with exit_on_error(1):
-        key = read_public_key(path)
-        trusted = trust_key(target, key, name or path.stem)
+    key = read_public_key(path)
+    trusted = trust_key(target, key, name or path.stem)
     click.echo(f"{target} trusts {len(trusted.keys)} key(s), {trusted.names[key.keyid]} among them")

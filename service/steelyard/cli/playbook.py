@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.cli.exits import exit_on_error
+from steelyard.cli.run import print_json, print_table
 from steelyard.cli.trusted import trusted_keys_option
 from steelyard.files import Folder
-from steelyard.playbook import Entry
+from steelyard.playbook import Entry, NotProvenError
 from steelyard.runner.proof import capture_lesson, playbook_of, promote_lesson
 from steelyard.runner.reports import read_report
 from steelyard.runner.squad import SquadFolder
@@ -43,9 +41,8 @@ def playbook() -> None:
 @_as_json
 def capture(directory: Path, slug: str, rule: str, lesson: str, source: str, as_json: bool) -> None:
     """Note one observation of a lesson; the same lesson again adds to its count."""
-    with exit_on_error(1):
-        squad = SquadFolder.open(Folder.open(directory), slug)
-        entry = capture_lesson(squad, rule, lesson, source, datetime.now(UTC))
+    squad = SquadFolder.open(Folder.open(directory), slug)
+    entry = capture_lesson(squad, rule, lesson, source, datetime.now(UTC))
     _print([entry], as_json)
 
 
@@ -55,9 +52,8 @@ def capture(directory: Path, slug: str, rule: str, lesson: str, source: str, as_
 @_as_json
 def list_(directory: Path, slug: str, as_json: bool) -> None:
     """Show all lessons in the order in which they were first captured."""
-    with exit_on_error(1):
-        squad = SquadFolder.open(Folder.open(directory), slug)
-        entries = playbook_of(squad).read().entries
+    squad = SquadFolder.open(Folder.open(directory), slug)
+    entries = playbook_of(squad).read().entries
     _print(entries, as_json)
 
 
@@ -86,18 +82,20 @@ def promote(
 
     Exit code 1 when the report does not prove it, with the reason.
     """
-    with exit_on_error(1):
-        squad = SquadFolder.open(Folder.open(directory), slug)
-        path = report_path or squad.folder().root / "evals" / "latest.json"
-        report = read_report(path)
+    squad = SquadFolder.open(Folder.open(directory), slug)
+    path = report_path or squad.folder().root / "evals" / "latest.json"
+    report = read_report(path)
+    try:
         entry = promote_lesson(squad, entry_id, report, trusted(), datetime.now(UTC))
+    except NotProvenError as error:
+        click.echo(f"not promoted: {error.message} [{error.reason}]", err=True)
+        raise click.exceptions.Exit(1) from error
     _print([entry], as_json)
 
 
 def _print(entries: list[Entry] | tuple[Entry, ...], as_json: bool) -> None:
     if as_json:
-        value = [_json(entry) for entry in entries]
-        click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+        print_json([_json(entry) for entry in entries])
         return
     table = Table("Id", "Status", "Count", "Rule", "Lesson", "Last from")
     for entry in entries:
@@ -105,7 +103,7 @@ def _print(entries: list[Entry] | tuple[Entry, ...], as_json: bool) -> None:
         texts = (entry.rule, entry.lesson, last.source)
         count = str(len(entry.observations))
         table.add_row(entry.id, entry.status, count, *(Text(text) for text in texts))
-    Console(highlight=False).print(table)
+    print_table(table)
 
 
 def _json(entry: Entry) -> dict[str, JsonValue]:

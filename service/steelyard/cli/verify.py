@@ -9,11 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.cli.exits import UNUSABLE, StrictUsageCommand, exit_on_error
+from steelyard.cli.run import print_json, print_table, stdout
 from steelyard.cli.trusted import trusted_keys_option
 from steelyard.files import Folder
 from steelyard.runner.reports import read_report
@@ -24,7 +23,7 @@ from steelyard.strictjson import JsonValue
 __all__ = ["verify"]
 
 
-@click.command(cls=StrictUsageCommand)
+@click.command()
 @click.argument("report_path", metavar="REPORT", type=click.Path(path_type=Path))
 @click.option(
     "--project",
@@ -43,16 +42,15 @@ def verify(
 ) -> None:
     """Check the gate report REPORT and list every mismatch.
 
-    Exit code: 0 without a mismatch, 1 with one, 3 for wrong usage or a file that cannot be read.
+    Exit code: 0 without a mismatch, 1 with one, 2 for wrong usage or a file that cannot be read.
     """
-    with exit_on_error(UNUSABLE):
-        keys = trusted()
-        folder = Folder.open(directory) if directory is not None else None
-        checked = check_report(read_report(report_path), folder, keys, datetime.now(UTC))
+    keys = trusted()
+    folder = Folder.open(directory) if directory is not None else None
+    checked = check_report(read_report(report_path), folder, keys, datetime.now(UTC))
     if as_json:
-        click.echo(json.dumps(_json(checked), ensure_ascii=False, indent=2))
+        print_json(_json(checked))
     else:
-        _print_table(checked)
+        _print_page(checked)
     sys.exit(0 if checked.valid else 1)
 
 
@@ -82,8 +80,8 @@ def _json(checked: CheckedReport) -> dict[str, JsonValue]:
     }
 
 
-def _print_table(checked: CheckedReport) -> None:
-    console = Console(highlight=False)
+def _print_page(checked: CheckedReport) -> None:
+    console = stdout()
     state = ("verified", "bold green") if checked.valid else ("NOT VERIFIED", "bold red")
     console.print(Text.assemble(state, f"; the report says {checked.verdict}"))
     console.print(Text(f"signature: {checked.signature.message}"))
@@ -96,7 +94,7 @@ def _print_table(checked: CheckedReport) -> None:
                 Text(_short(mismatch.expected)),
                 Text(_short(mismatch.found)),
             )
-        console.print(table)
+        print_table(table)
     for unchecked in checked.verification.unchecked:
         console.print(Text(f"not checked: {unchecked}"))
 

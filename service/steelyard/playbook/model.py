@@ -26,6 +26,7 @@ __all__ = [
     "CaseKey",
     "Entry",
     "Evidence",
+    "NotProvenError",
     "Observation",
     "Playbook",
     "Promotion",
@@ -136,6 +137,10 @@ class Evidence:
     passed_cases: frozenset[str]
 
 
+class NotProvenError(PreconditionError):
+    """The evidence does not prove the lesson."""
+
+
 @dataclass(frozen=True, slots=True)
 class Promotion:
     """Why an entry was promoted: the report, and its passing cases that were new."""
@@ -212,7 +217,7 @@ class Playbook:
 
         `cases` are the held-out cases of the manifest that the report was verified against. An
         entry that is promoted already comes back as it is. Raises NotFoundError (PLAYBOOK_ENTRY),
-        or PreconditionError: EVIDENCE_UNVERIFIED, EVIDENCE_OTHER_SQUAD, EVIDENCE_NOT_PASS,
+        or NotProvenError: EVIDENCE_UNVERIFIED, EVIDENCE_OTHER_SQUAD, EVIDENCE_NOT_PASS,
         EVIDENCE_FUTURE, EVIDENCE_NOT_LATER, EVIDENCE_NO_UNSEEN_CASE.
         """
         entry = self._find(entry_id)
@@ -223,7 +228,7 @@ class Playbook:
         unseen = _unseen(entry.seen, cases, evidence.passed_cases)
         refusal = _refusal(self.squad, entry, evidence, unseen, now)
         if refusal is not None:
-            raise PreconditionError(*refusal)
+            raise NotProvenError(*refusal)
         promotion = Promotion(
             now, evidence.run_id, evidence.evidence_hash, evidence.generated_at, unseen
         )

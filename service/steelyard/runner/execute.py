@@ -10,7 +10,7 @@ from typing import Final
 from steelyard import strictjson
 from steelyard._core import canonical_json, hash_json, hash_object
 from steelyard.errors import SteelyardError
-from steelyard.gating.envelope import case_runs, payload
+from steelyard.gating.envelope import Prompts, case_runs, payload, prompts
 from steelyard.gating.model import (
     Completed,
     Execution,
@@ -48,7 +48,7 @@ class _Bench:
 
     folder: SquadFolder
     squad: Squad
-    files: Mapping[str, ProjectFile]
+    prompts: Prompts
     workers: Mapping[str, LoadedWorker]
     cancellation: Cancellation
 
@@ -67,7 +67,7 @@ def run_cases(
     not run when a producer failed. An interruption ends all workers before it goes on.
     """
     cancellation = Cancellation()
-    bench = _Bench(folder, squad, files, workers, cancellation)
+    bench = _Bench(folder, squad, prompts(squad, files), workers, cancellation)
     pool = ThreadPoolExecutor(jobs, thread_name_prefix="gate")
     try:
         futures = {pool.submit(_run_case, bench, case): case for case in squad.cases}
@@ -110,7 +110,7 @@ def _run(
     worker = bench.workers.get(spec.worker) if spec.worker else None
     if worker is None or spec.worker is None:
         return Execution(case.id, label, Failed("WORKER_NOT_FOUND", "there is no such worker"))
-    given = canonical_json(payload(bench.squad, case, label, bench.files, outputs))
+    given = canonical_json(payload(bench.squad, case, label, bench.prompts, outputs))
     first = _attempt(bench, spec.worker, worker, given)
     outcome = first.outcome
     if isinstance(outcome, Completed) and case.deterministic:

@@ -12,8 +12,7 @@ from steelyard.gating.judge import judge
 from steelyard.gating.manifest import read_manifest
 from steelyard.gating.model import Evidence, Execution, Failed, Project, Provenance
 from steelyard.gating.precheck import precheck
-from steelyard.gating.report import report_json
-from steelyard.gating.verify import evidence_hash
+from steelyard.gating.report import evidence_hash, report_json
 from steelyard.runner.execute import Progress, run_cases
 from steelyard.runner.reports import WrittenReport, write_report
 from steelyard.runner.squad import SquadFolder

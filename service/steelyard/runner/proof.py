@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from steelyard.errors import PreconditionError
-from steelyard.gating.verify import evidence_hash
-from steelyard.playbook import Entry, Evidence, PlaybookStore, case_keys
+from steelyard.gating.report import evidence_hash
+from steelyard.playbook import Entry, Evidence, NotProvenError, PlaybookStore, case_keys
 from steelyard.runner.squad import SquadFolder
 from steelyard.runner.verifying import check_report
 from steelyard.signing import TrustedKeys
@@ -40,7 +39,7 @@ def promote_lesson(
     document = report if isinstance(report, dict) else {}
     if not checked.valid:
         codes = ", ".join(mismatch.code for mismatch in checked.verification.mismatches)
-        raise PreconditionError("EVIDENCE_UNVERIFIED", f"the report does not verify: {codes}")
+        raise NotProvenError("EVIDENCE_UNVERIFIED", f"the report does not verify: {codes}")
     reproduction = document["reproduction"]
     evidence = Evidence(
         verified=True,

@@ -18,7 +18,7 @@ from steelyard import strictjson
 from steelyard.errors import InvalidInputError, LimitError
 from steelyard.files import Folder, locked, write_atomic
 from steelyard.gating.model import Record
-from steelyard.gating.verify import evidence_hash
+from steelyard.gating.report import MAX_REPORT_DEPTH, evidence_hash
 from steelyard.runner import markdown
 from steelyard.runner.markdown import KeptReport
 from steelyard.strictjson import JsonValue
@@ -27,8 +27,6 @@ __all__ = ["REPORT_LIMIT_BYTES", "WrittenReport", "kept_records", "read_report",
 
 # A report holds every worker's output; each of those is capped at 8 MiB.
 REPORT_LIMIT_BYTES: Final = 256 * 1024 * 1024
-# The deepest output, and where it lies in the report.
-REPORT_DEPTH: Final = strictjson.MAX_DEPTH + 16
 EVALS: Final = "evals"
 DOCS: Final = "docs"
 LATEST: Final = "latest.json"
@@ -55,7 +53,7 @@ def read_report(path: Path) -> JsonValue:
     if len(data) > REPORT_LIMIT_BYTES:
         message = f"{path}: is larger than {REPORT_LIMIT_BYTES} bytes"
         raise InvalidInputError("REPORT_UNREADABLE", message)
-    return strictjson.parse(data, str(path), REPORT_DEPTH)
+    return strictjson.parse(data, str(path), MAX_REPORT_DEPTH)
 
 
 def write_report(squad: Folder, report: dict[str, JsonValue]) -> WrittenReport:
@@ -117,6 +115,7 @@ def _kept(squad: Folder, prefix: str) -> Iterator[tuple[KeptReport, dict[str, Js
 def _read(squad: Folder, path: str) -> dict[str, JsonValue] | None:
     try:
         data = squad.read(path, REPORT_LIMIT_BYTES).data
-        return strictjson.parse_object(data, path, REPORT_DEPTH)
+        report = strictjson.parse(data, path, MAX_REPORT_DEPTH)
     except InvalidInputError:
         return None
+    return report if isinstance(report, dict) else None

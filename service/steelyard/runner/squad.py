@@ -8,7 +8,7 @@ from typing import Final
 
 from steelyard import strictjson
 from steelyard.errors import InvalidInputError, NotFoundError, SteelyardError
-from steelyard.files import Folder, is_slug
+from steelyard.files import Folder
 from steelyard.gating.manifest import referenced_paths, worker_names
 from steelyard.gating.model import (
     BrokenWorker,
@@ -17,6 +17,7 @@ from steelyard.gating.model import (
     Project,
     ProjectFile,
 )
+from steelyard.gating.names import SLUG_PATTERN, is_slug
 from steelyard.runner.workers import LoadedWorker, load_worker
 from steelyard.strictjson import JsonValue
 
@@ -56,8 +57,7 @@ class SquadFolder:
         Raises InvalidInputError (SQUAD_SLUG), NotFoundError (SQUAD_NOT_FOUND).
         """
         if not is_slug(slug):
-            message = "must be 1 to 64 lower-case letters, digits and `-`, not starting with `-`"
-            raise InvalidInputError.at("squad", "SQUAD_SLUG", message)
+            raise InvalidInputError.at("squad", "SQUAD_SLUG", f"must match {SLUG_PATTERN}")
         squad = cls(project, slug)
         try:
             found = project.locate(squad.path).is_dir()

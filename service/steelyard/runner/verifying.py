@@ -9,7 +9,8 @@ from steelyard.errors import InvalidInputError, SteelyardError
 from steelyard.files import Folder
 from steelyard.gating.manifest import read_manifest
 from steelyard.gating.model import Mismatch, Project, Record, Squad, Verification
-from steelyard.gating.verify import evidence_hash, verify
+from steelyard.gating.report import evidence_hash
+from steelyard.gating.verify import verify
 from steelyard.runner.gate import timestamp
 from steelyard.runner.reports import kept_records
 from steelyard.runner.squad import SquadFolder
