@@ -29,8 +29,10 @@ class KeptReport:
 
 def escape(value: JsonValue) -> str:
     """`value` as one line of plain Markdown text, cut to 500 characters."""
-    if value is None:
+    if value is None or value == "":
         return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     text = value if isinstance(value, str) else str(value)
     plain = "".join(one if one.isprintable() else " " for one in text)
     line = " ".join(plain.split())
@@ -47,7 +49,7 @@ def render(report: dict[str, JsonValue], kept: Sequence[KeptReport]) -> str:
 
 def _head(report: dict[str, JsonValue]) -> Iterator[str]:
     reproduction = _object(report.get("reproduction"))
-    yield f"# Gate of {escape(report.get('squad'))} — {escape(report.get('verdict'))}"
+    yield f"# Gate of {escape(report.get('squad'))}: {escape(report.get('verdict'))}"
     yield ""
     yield from _table(
         ("Item", "Value"),
@@ -104,7 +106,7 @@ def _cases(report: dict[str, JsonValue]) -> Iterator[str]:
     yield "## Held-out cases"
     yield ""
     for case in _objects(_object(report.get("held_out")).get("cases")):
-        yield f"### Case {escape(case.get('id'))} — {escape(case.get('status'))}"
+        yield f"### Case {escape(case.get('id'))}: {escape(case.get('status'))}"
         yield ""
         yield f"Task: {escape(case.get('task'))}"
         yield ""
