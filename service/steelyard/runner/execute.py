@@ -10,13 +10,14 @@ from typing import Final
 from steelyard import strictjson
 from steelyard._core import canonical_json, hash_json, hash_object
 from steelyard.errors import SteelyardError
-from steelyard.gating.envelope import Prompts, case_runs, payload, prompts
+from steelyard.gating.envelope import case_runs, payload, prompts
 from steelyard.gating.model import (
     Completed,
     Execution,
     Failed,
     HeldOutCase,
     ProjectFile,
+    Prompts,
     RunLabel,
     RunSpec,
     Squad,
