@@ -66,6 +66,11 @@ class SquadProject:
         }
         self.write()
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """Keeps the keys that the user of this machine trusts out of the tests."""
+        return {"XDG_CONFIG_HOME": str(self.root / "config")}
+
     @staticmethod
     def case(name: str, **changes: Any) -> dict[str, Any]:
         """A held-out case that passes."""
@@ -105,16 +110,16 @@ class SquadProject:
             case["baselineRun"] = case["candidateRun"]
         self.write()
 
-    def run(self, *arguments: str, command: str = "gate") -> Result:
+    def run(self, *arguments: str) -> Result:
         """`steelyard gate ROOT --squad demo ...` in this process."""
-        given = [command, str(self.root), "--squad", "demo", *arguments]
-        return CliRunner().invoke(main, given)
+        given = ["gate", str(self.root), "--squad", "demo", *arguments]
+        return CliRunner().invoke(main, given, env=self.environment)
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """The same in a process of its own."""
         given = [*COMMAND, "gate", str(self.root), "--squad", "demo", *arguments]
         return subprocess.Popen(
-            given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ)
+            given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **self.environment}
         )
 
     def gate(self, *arguments: str) -> dict[str, Any]:

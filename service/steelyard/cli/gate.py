@@ -209,7 +209,7 @@ def _print_page(run: GateRun, checked: CheckedReport | None) -> None:
                 table.add_row(*(Text(str(cell)) for cell in cells))
         print_table(table)
     if checked is not None:
-        console.print(Text(_readiness(checked)))
+        console.print(Text(_readiness(checked)), soft_wrap=True)
     console.print(Text(f"report: {run.files.report}"), soft_wrap=True)
 
 

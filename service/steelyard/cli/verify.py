@@ -22,6 +22,12 @@ from steelyard.strictjson import JsonValue
 
 __all__ = ["verify"]
 
+UNCHECKED = {
+    "PROJECT_FILES": "whether the project still is what was judged (--project)",
+    "RECORDS": "whether the squad's folder keeps this report (--project)",
+    "SIGNATURE": "who signed it (--trusted-keys)",
+}
+
 
 @click.command()
 @click.argument("report_path", metavar="REPORT", type=click.Path(path_type=Path))
@@ -83,8 +89,8 @@ def _json(checked: CheckedReport) -> dict[str, JsonValue]:
 def _print_page(checked: CheckedReport) -> None:
     console = stdout()
     state = ("verified", "bold green") if checked.valid else ("NOT VERIFIED", "bold red")
-    console.print(Text.assemble(state, f"; the report says {checked.verdict}"))
-    console.print(Text(f"signature: {checked.signature.message}"))
+    console.print(Text.assemble(state, f"; the report says {checked.verdict}"), soft_wrap=True)
+    console.print(Text(f"signature: {checked.signature.message}"), soft_wrap=True)
     if checked.verification.mismatches:
         table = Table("Code", "Where", "Expected", "Found")
         for mismatch in checked.verification.mismatches:
@@ -96,7 +102,8 @@ def _print_page(checked: CheckedReport) -> None:
             )
         print_table(table)
     for unchecked in checked.verification.unchecked:
-        console.print(Text(f"not checked: {unchecked}"))
+        text = UNCHECKED.get(unchecked, unchecked)
+        console.print(Text(f"not checked: {text}"), soft_wrap=True)
 
 
 def _short(value: JsonValue) -> str:

@@ -58,9 +58,11 @@ def check_report(
     """Check `report` against the project in `folder` (None: what it carries alone). Total.
 
     With `trusted` keys, a report that none of them signed is a mismatch at `signature`; without, an
-    envelope that is broken is one.
+    envelope that is broken is one. A report without a trusted signature must be one of those that
+    the squad's folder keeps; a trusted one speaks for itself wherever it comes from.
     """
     document = report if isinstance(report, dict) else {}
+    signature = _signature(document, trusted)
     project: Project | None = None
     records: tuple[Record, ...] | None = None
     found: list[Mismatch] = []
@@ -69,18 +71,23 @@ def check_report(
         try:
             squad = SquadFolder.open(folder, name if isinstance(name, str) else "")
             project = squad.load().project
-            records = kept_records(squad.folder())
+            if signature.state != "trusted":
+                records = kept_records(squad.folder())
         except SteelyardError as error:
             found.append(Mismatch(error.reason, "squad", error.message, name))
     checked = verify(report, project, now=timestamp(now), records=records)
-    signature = _signature(document, trusted)
     wanted = {"trusted"} if trusted else {"trusted", "unsigned", "unknown_key"}
     if signature.state not in wanted:
         code = f"SIGNATURE_{signature.state.upper()}"
         found.append(Mismatch(code, "signature", "a signature of a trusted key", signature.message))
+    looked_at = set() if signature.state == "unknown_key" and not trusted else {"SIGNATURE"}
+    looked_at |= {"RECORDS"} if signature.state == "trusted" else set()
     return CheckedReport(
         str(document.get("verdict")),
-        Verification((*checked.mismatches, *found), checked.unchecked),
+        Verification(
+            (*checked.mismatches, *found),
+            tuple(word for word in checked.unchecked if word not in looked_at),
+        ),
         signature,
         read_manifest(project.manifest)[0] if project else None,
     )

@@ -106,9 +106,8 @@ def check_signature(
     ]
     if not known:
         ids = ", ".join(sorted(envelope.signatures))
-        return SignatureCheck(
-            "unknown_key", f"signed by {ids}, which is not among the trusted keys"
-        )
+        why = "which is not among the trusted keys" if trusted else "and no keys are trusted"
+        return SignatureCheck("unknown_key", f"signed by {ids}, {why}")
     try:
         accepted = envelope.verify(known, 1)
     except (VerificationError, ValueError):
