@@ -172,6 +172,13 @@ def test_a_producer_that_touches_the_scorer_gains_nothing(
     assert "WORKER_CHANGED" in failures(report).values()
 
 
+def test_a_scorer_that_was_overwritten_does_not_even_run(project: SquadProject) -> None:
+    code = "scorer.write_text(\"open('ran', 'w')\")\nprint(1)"
+    project.worker("producer", OVERWRITE + code)
+    assert failures(project.gate())["scorer"] == "WORKER_CHANGED"
+    assert not (project.root / "ran").exists()
+
+
 def test_a_scorer_overwritten_while_it_runs_gains_nothing(project: SquadProject) -> None:
     case = project.case("two")
     project.worker("other", OVERWRITE + "import time; time.sleep(0.5)\nscorer.touch()\nprint(1)")
