@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from squad_project import COMMAND, SquadProject
 
 from steelyard.cli import main
 from steelyard.errors import InvalidInputError, UnavailableError
 from steelyard.files import Folder
 from steelyard.runner.reports import kept_records, write_report
+from tests.support.squad_project import COMMAND, SquadProject
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "gate"
 
@@ -44,9 +44,7 @@ def project(tmp_path: Path) -> SquadProject:
         ),
     ],
 )
-def test_examples(
-    tmp_path: Path, squad: str, verdict: str, code: int, reasons: list[str]
-) -> None:
+def test_examples(tmp_path: Path, squad: str, verdict: str, code: int, reasons: list[str]) -> None:
     shutil.copytree(EXAMPLES, tmp_path / "project")
     result = CliRunner().invoke(main, ["gate", str(tmp_path / "project"), "--squad", squad])
     assert result.exit_code == code
@@ -130,8 +128,9 @@ def test_a_project_reached_through_a_link_is_judged_the_same(
     project.root = alias
     linked = project.gate()
     assert linked["inputs"] == direct["inputs"]
-    assert linked["held_out"]["cases"][0]["dimensions"] == (
-        direct["held_out"]["cases"][0]["dimensions"]
+    assert (
+        linked["held_out"]["cases"][0]["dimensions"]
+        == (direct["held_out"]["cases"][0]["dimensions"])
     )
 
 

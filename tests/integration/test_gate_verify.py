@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from squad_project import SquadProject
 
 from steelyard.cli import main
 from steelyard.errors import PreconditionError
@@ -19,8 +18,9 @@ from steelyard.files import Folder
 from steelyard.gating.report import evidence_hash
 from steelyard.runner.verifying import CheckedReport, check_report
 from steelyard.signing import TrustedKeys, new_key, read_public_key, trust_key
+from tests.support.squad_project import SquadProject
 
-NOW = datetime.now(UTC) + timedelta(minutes=1)
+
 Report = dict[str, Any]
 
 
@@ -46,7 +46,7 @@ def check(
     report: Any, project: SquadProject | None = None, trusted: TrustedKeys | None = None
 ) -> CheckedReport:
     folder = Folder.open(project.root) if project else None
-    return check_report(report, folder, trusted, NOW)
+    return check_report(report, folder, trusted, datetime.now(UTC))
 
 
 def codes(checked: CheckedReport) -> list[str]:
@@ -64,9 +64,7 @@ def rehash(report: Report) -> Report:
     return report
 
 
-def test_an_honest_report_verifies(
-    project: SquadProject, key: Path, trusted: TrustedKeys
-) -> None:
+def test_an_honest_report_verifies(project: SquadProject, key: Path, trusted: TrustedKeys) -> None:
     unsigned = gate(project)
     assert (codes(check(unsigned, project)), check(unsigned, project).ready) == ([], True)
     assert check(unsigned).verification.unchecked == ("PROJECT_FILES", "RECORDS")
@@ -414,5 +412,5 @@ def test_a_forged_pass_promotes_nothing(project: SquadProject) -> None:
     forged["verdict"] = "PASS"
     for report in (forged, rehash(copy.deepcopy(forged)), {}, None, {"squad": "demo"}):
         with pytest.raises(PreconditionError) as caught:
-            promote_lesson(squad, entry.id, report, None, NOW)
+            promote_lesson(squad, entry.id, report, None, datetime.now(UTC))
         assert caught.value.reason == "EVIDENCE_UNVERIFIED"

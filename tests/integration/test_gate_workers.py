@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from squad_project import ANSWER, PRODUCER, SCORER, SquadProject, failures, guards
 
-NOTE = PRODUCER + """
+from tests.support.squad_project import ANSWER, PRODUCER, SCORER, SquadProject, failures, guards
+
+NOTE = (
+    PRODUCER
+    + """
 import signal, subprocess, time
 def note(pid):
     with open("pids", "a") as file:
@@ -23,6 +26,7 @@ SLEEP = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); tim
 def child(**options):
     note(subprocess.Popen([sys.executable, "-c", SLEEP], **options).pid)
 """
+)
 
 
 @pytest.fixture
@@ -71,7 +75,7 @@ def test_a_payload_of_200_kib_and_an_output_of_8_mib_are_within_the_limits(
         ("print('[' * 1000 + ']' * 1000)", "WORKER_OUTPUT_INVALID"),
         ("print('[' * 65 + ']' * 65)", "WORKER_OUTPUT_INVALID"),
         ("print('[' * 8_000_000)", "WORKER_OUTPUT_INVALID"),
-        ("print('{\"a\": 1, \"a\": 2}')", "WORKER_OUTPUT_INVALID"),
+        ('print(\'{"a": 1, "a": 2}\')', "WORKER_OUTPUT_INVALID"),
         ("print('NaN')", "WORKER_OUTPUT_INVALID"),
         ("print('two words')", "WORKER_OUTPUT_INVALID"),
         ("pass", "WORKER_OUTPUT_INVALID"),
@@ -144,10 +148,13 @@ def test_a_case_that_is_not_deterministic_runs_once(project: SquadProject) -> No
 
 # --- cheating ---------------------------------------------------------------------------------
 
-OVERWRITE = PRODUCER + """
+OVERWRITE = (
+    PRODUCER
+    + """
 from pathlib import Path
 scorer = Path(".aioson/squads/demo/workers/scorer/run.py")
 """
+)
 
 
 @pytest.mark.parametrize(
@@ -162,9 +169,7 @@ scorer = Path(".aioson/squads/demo/workers/scorer/run.py")
         "text = scorer.read_text(); scorer.unlink(); scorer.write_text(text)",
     ],
 )
-def test_a_producer_that_touches_the_scorer_gains_nothing(
-    project: SquadProject, code: str
-) -> None:
+def test_a_producer_that_touches_the_scorer_gains_nothing(project: SquadProject, code: str) -> None:
     project.worker("producer", OVERWRITE + code + "\nprint(1)")
     report = project.gate()
     assert (report["verdict"], report["exit_code"]) == ("FAIL", 1)
@@ -227,9 +232,7 @@ def test_a_producer_that_scores_itself_is_not_independent(project: SquadProject)
 
 
 @pytest.mark.parametrize("how", ["copy", "link", "hard link"])
-def test_a_copy_of_the_producer_is_no_independent_scorer(
-    project: SquadProject, how: str
-) -> None:
+def test_a_copy_of_the_producer_is_no_independent_scorer(project: SquadProject, how: str) -> None:
     project.worker("producer", SCORER)
     scorer = project.squad / "workers" / "scorer"
     shutil.rmtree(scorer)
@@ -280,12 +283,15 @@ def test_a_worker_cannot_be_told_it_is_another_run(project: SquadProject) -> Non
 
 
 def test_a_manifest_changed_by_a_worker_fails_every_run(project: SquadProject) -> None:
-    code = PRODUCER + """
+    code = (
+        PRODUCER
+        + """
 from pathlib import Path
 manifest = Path(".aioson/squads/demo/squad.manifest.json")
 manifest.write_text(manifest.read_text().replace("0.8", "0.1"))
 print(1)
 """
+    )
     project.worker("producer", code)
     report = project.gate()
     assert report["verdict"] == "FAIL"
@@ -295,12 +301,15 @@ print(1)
 def test_a_prompt_changed_by_a_worker_fails_the_runs_that_saw_the_old_one(
     project: SquadProject,
 ) -> None:
-    code = PRODUCER + """
+    code = (
+        PRODUCER
+        + """
 from pathlib import Path
 with Path(".aioson/squads/demo/agents/writer.md").open("a") as prompt:
     prompt.write("x")
 print(1)
 """
+    )
     project.worker("producer", code)
     report = project.gate()
     assert report["verdict"] == "FAIL"
@@ -358,7 +367,9 @@ def test_a_lock_file_belongs_to_the_worker(project: SquadProject) -> None:
 
 def test_cases_run_in_parallel_as_asked(project: SquadProject) -> None:
     # Each case waits for the other to have started.
-    code = PRODUCER + """
+    code = (
+        PRODUCER
+        + """
 import time
 from pathlib import Path
 me, other = payload["me"], payload["other"]
@@ -370,11 +381,10 @@ while not Path(other).exists():
     time.sleep(0.01)
 print(1)
 """
+    )
     project.worker("producer", code)
     project.manifest["evaluation"]["heldOutCases"] = [
-        project.case(
-            me, candidateRun={"worker": "producer", "input": {"me": me, "other": other}}
-        )
+        project.case(me, candidateRun={"worker": "producer", "input": {"me": me, "other": other}})
         for me, other in (("one", "two"), ("two", "one"))
     ]
     project.write()
@@ -387,11 +397,14 @@ print(1)
 def test_a_process_that_hides_from_its_run_is_gone_with_the_command(
     project: SquadProject,
 ) -> None:
-    code = NOTE + """
+    code = (
+        NOTE
+        + """
 quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 child(start_new_session=True, env={}, **quiet)
 print(1)
 """
+    )
     project.worker("producer", code)
     process = project.start()
     _, errors = process.communicate(timeout=60)

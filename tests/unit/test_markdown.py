@@ -55,7 +55,7 @@ def test_a_page_of_any_report_is_rendered(report: dict[str, Any]) -> None:
 
 def test_hostile_text_everywhere_stays_text() -> None:
     text = "</td><script>x</script> | [a](b) ![i](j)\n# h"
-    item = {name: text for name in ("id", "name", "status", "code", "message", "worker", "task")}
+    item = dict.fromkeys(("id", "name", "status", "code", "message", "worker", "task"), text)
     report: Any = {
         "squad": text,
         "verdict": text,

@@ -25,9 +25,7 @@ SCORER = PRODUCER + (
     " for name in payload['_aioson_eval']['dimensions']}}))"
 )
 
-GENOME = (
-    "\n<!-- AIOSON:GENOME-COMPILED:BEGIN -->\nBe brief.\n<!-- AIOSON:GENOME-COMPILED:END -->\n"
-)
+GENOME = "\n<!-- AIOSON:GENOME-COMPILED:BEGIN -->\nBe brief.\n<!-- AIOSON:GENOME-COMPILED:END -->\n"
 
 COMMAND = [sys.executable, "-c", "from steelyard.cli import main; main()"]
 
@@ -119,7 +117,11 @@ class SquadProject:
         """The same in a process of its own."""
         given = [*COMMAND, "gate", str(self.root), "--squad", "demo", *arguments]
         return subprocess.Popen(
-            given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **self.environment}
+            given,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **self.environment},
         )
 
     def gate(self, *arguments: str) -> dict[str, Any]:
