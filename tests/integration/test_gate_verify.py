@@ -20,7 +20,6 @@ from steelyard.runner.verifying import CheckedReport, check_report
 from steelyard.signing import TrustedKeys, new_key, read_public_key, trust_key
 from tests.support.squad_project import SquadProject
 
-
 Report = dict[str, Any]
 
 
