@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -167,6 +168,7 @@ scorer = Path(".aioson/squads/demo/workers/scorer/run.py")
         "text = scorer.read_text(); scorer.write_text('x'); scorer.write_text(text)",
         "os.utime(scorer, (1, 1)); scorer.chmod(0o700)",
         "text = scorer.read_text(); scorer.unlink(); scorer.write_text(text)",
+        "away = scorer.parent.rename(scorer.parent.with_name('away')); away.rename(scorer.parent)",
     ],
 )
 def test_a_producer_that_touches_the_scorer_gains_nothing(project: SquadProject, code: str) -> None:
@@ -432,6 +434,24 @@ def test_interrupting_the_command_ends_its_workers_and_writes_nothing(
 
 def read_if_there(path: Path) -> str:
     return path.read_text() if path.exists() else ""
+
+
+def test_a_terminal_gets_a_bar_and_a_pipe_gets_lines(project: SquadProject) -> None:
+    project.worker("producer", "raise SystemExit(1)")
+    main_end, terminal = os.openpty()
+    shown = project.start(stderr=terminal)
+    shown.communicate(timeout=60)
+    os.close(terminal)
+    text = b""
+    with contextlib.suppress(OSError):
+        while chunk := os.read(main_end, 65536):
+            text += chunk
+    os.close(main_end)
+    assert b"1/1" in text
+    assert b"one: candidate: WORKER_EXIT" in text
+    assert b"[1/1]" not in text
+    _, lines = project.start().communicate(timeout=60)
+    assert lines == "[1/1] one: candidate: WORKER_EXIT\n"
 
 
 def test_output_for_machines_is_one_json_object(project: SquadProject) -> None:

@@ -113,13 +113,13 @@ class SquadProject:
         given = ["gate", str(self.root), "--squad", "demo", *arguments]
         return CliRunner().invoke(main, given, env=self.environment)
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
+    def start(self, *arguments: str, stderr: int = subprocess.PIPE) -> subprocess.Popen[str]:
         """The same in a process of its own."""
         given = [*COMMAND, "gate", str(self.root), "--squad", "demo", *arguments]
         return subprocess.Popen(
             given,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=stderr,
             text=True,
             env={**os.environ, **self.environment},
         )

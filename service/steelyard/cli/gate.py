@@ -140,7 +140,7 @@ def _stopping_on_signals() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        click.echo("interrupted; all workers were ended, no report was written", err=True)
+        click.echo("interrupted: all workers were ended", err=True)
         raise SystemExit(INTERRUPTED) from None
     finally:
         for number, handler in before.items():

@@ -7,7 +7,6 @@ on something it was not written for, or it stays a candidate.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -15,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from steelyard._core import hash_object
+from steelyard._core import hash_object, sha256_hex
 from steelyard.errors import InvalidInputError, NotFoundError, PreconditionError
 from steelyard.strictjson import JsonValue
 
@@ -83,11 +82,9 @@ def entry_id(rule: str, lesson: str) -> str:
 
     The lengths keep `a => b` + `c` and `a` + `b => c` apart, which the key alone would not.
     """
-    digest = hashlib.sha256()
-    for field in (rule, lesson):
-        data = _normalise(field).encode("utf-8")
-        digest.update(f"{len(data)}:".encode("ascii") + data)
-    return f"rule-{digest.hexdigest()[:16]}"
+    fields = [_normalise(field).encode("utf-8") for field in (rule, lesson)]
+    digest = sha256_hex(b"".join(b"%d:%b" % (len(field), field) for field in fields))
+    return f"rule-{digest[:16]}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ file that `worker.json` may name.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from steelyard import strictjson
+from steelyard._core import sha256_hex
 from steelyard.errors import InvalidInputError, LimitError
 from steelyard.files import Folder
 from steelyard.gating.model import FileHash, Worker
@@ -40,8 +40,8 @@ _INTERPRETERS: Final[Mapping[str, tuple[str, ...]]] = {
 class LoadedWorker:
     """A worker ready to run. Two loads are equal exactly when nobody touched a file between.
 
-    `stamps` is what the file system says of each file: it changes with every write, so that a file
-    which was overwritten and put back is told from one that was left alone.
+    `stamps` is what the file system says of each folder and file: it changes with every write and
+    rename, so that a file which was overwritten and put back is told from one that was left alone.
     """
 
     command: tuple[str, ...]
@@ -82,7 +82,7 @@ def load_worker(project: Folder, folder: str) -> LoadedWorker:
         (*_INTERPRETERS[programs[0]], str(root / programs[0])),
         _timeout(description.get("timeoutSeconds"), description_path),
         Worker(tuple(file.hash for file in found)),
-        tuple(file.stamp for file in found),
+        (*_folder_stamps(root), *(file.stamp for file in found)),
     )
 
 
@@ -136,10 +136,20 @@ def _file(project: Folder, path: str, shown: str) -> _File:
         message = "has a name that is not UTF-8"
         raise InvalidInputError.at(ascii(path), "WORKER_FILE_NAME", message) from None
     # Looked at before it is read: a write in between shows at the next look.
-    status = project.locate(path).stat()
+    stamp = _stamp(project.locate(path))
     data = project.read(path).data
-    stamp = (status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_ctime_ns)
-    return _File(FileHash(shown, hashlib.sha256(data).hexdigest()), len(data), stamp)
+    return _File(FileHash(shown, sha256_hex(data)), len(data), stamp)
+
+
+def _folder_stamps(root: Path) -> Iterator[tuple[int, ...]]:
+    for directory, folders, _ in os.walk(root):
+        folders.sort()
+        yield _stamp(Path(directory))
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    status = path.stat()
+    return (status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_ctime_ns)
 
 
 def _too_large(folder: str) -> LimitError:
