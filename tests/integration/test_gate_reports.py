@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import shutil
-import signal
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -18,7 +15,8 @@ from steelyard.cli import main
 from steelyard.errors import InvalidInputError, UnavailableError
 from steelyard.files import Folder
 from steelyard.runner.reports import kept_records, write_report
-from tests.support.squad_project import COMMAND, SquadProject
+from tests.support.processes import report
+from tests.support.squad_project import COMMAND, SquadProject, run_processes
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "gate"
 
@@ -156,16 +154,6 @@ def test_16_parallel_gates_of_one_squad_lose_nothing(project: SquadProject) -> N
     assert left == {Path(file).name for file in files} | {"latest.json", ".lock"}
 
 
-def report(number: int, generated_at: str = "2026-01-02T03:04:05.678Z") -> dict[str, Any]:
-    return {
-        "squad": "demo",
-        "verdict": "PASS",
-        "generated_at": generated_at,
-        "reproduction": {"run_id": f"run {number}"},
-        "filler": "x" * 200_000,
-    }
-
-
 def test_reports_of_one_millisecond_have_names_of_their_own(tmp_path: Path) -> None:
     squad = Folder.open(tmp_path)
     names = [write_report(squad, report(number)).report.name for number in range(3)]
@@ -216,50 +204,16 @@ def test_something_else_named_evals_is_refused(tmp_path: Path) -> None:
         write_report(Folder.open(tmp_path), report(1))
 
 
-def _die_at(squad: Path, step: int) -> None:
-    calls = 0
-    for name in ("open", "fsync", "fchmod", "write", "close", "replace", "rename", "mkdir"):
-        real = getattr(os, name)
-
-        def counted(*args: object, _real: Any = real, **kwargs: object) -> object:
-            nonlocal calls
-            calls += 1
-            if calls == step:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return _real(*args, **kwargs)
-
-        setattr(os, name, counted)
-    write_report(Folder.open(squad), report(2))
-    os._exit(0)
-
-
 def test_kill_9_at_any_call_leaves_old_or_new_reports_whole(tmp_path: Path) -> None:
-    fork = multiprocessing.get_context("fork")
-    squad = tmp_path / "squad"
-    seen = []
-    for step in range(1, 200):
-        shutil.rmtree(squad, ignore_errors=True)
-        squad.mkdir()
-        write_report(Folder.open(squad), report(1))
-        process = fork.Process(target=_die_at, args=(squad, step))
-        process.start()
-        process.join(60)
-        latest = json.loads((squad / "evals" / "latest.json").read_text())
-        assert latest in (report(1), report(2))
-        seen.append(latest == report(2))
-        for kept in (squad / "evals").glob("eval-*.json"):
-            assert json.loads(kept.read_text()) in (report(1), report(2))
-        assert "Reports of this day" in (squad / "docs" / "EVAL-2026-01-02.md").read_text()
-        # And the next writer is not stopped by what was left.
-        write_report(Folder.open(squad), report(3))
-        if process.exitcode == 0:
-            break
-        assert process.exitcode == -signal.SIGKILL
-    else:
-        pytest.fail("the writer never got through")
-    assert seen == sorted(seen)
-    assert seen.count(False) > 10
-    assert seen.count(True) > 3
+    seen = run_processes("report", tmp_path)
+    assert all(state["whole"] for state in seen)
+    latest = [state["latest"] for state in seen]
+    assert latest == sorted(latest)
+    assert latest.count("run 1") > 10
+    assert latest.count("run 2") > 3
+    # A report is kept before it becomes the latest, and leftovers go with the next writer.
+    assert all(state["kept"] == 2 for state in seen if state["latest"] == "run 2")
+    assert not [name for state in seen for name in state["left"] if name.endswith(".tmp")]
 
 
 def test_kill_9_of_a_whole_gate_leaves_whole_reports(project: SquadProject) -> None:

@@ -146,3 +146,11 @@ def guards(report: dict[str, Any], case: int = 0) -> dict[str, str]:
 def failures(report: dict[str, Any], case: int = 0) -> dict[str, str | None]:
     """Failure of every run of a case by label."""
     return {run["label"]: run["failure"] for run in report["held_out"]["cases"][case]["executions"]}
+
+
+def run_processes(*arguments: object) -> Any:
+    """What `tests.support.processes` saw."""
+    command = [sys.executable, "-m", "tests.support.processes", *map(str, arguments)]
+    root = Path(__file__).parents[2]
+    done = subprocess.run(command, cwd=root, stdout=subprocess.PIPE, check=True, timeout=240)
+    return json.loads(done.stdout)

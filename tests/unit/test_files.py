@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
 import threading
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pytest
 
 from steelyard.errors import InvalidInputError, NotFoundError, UnavailableError
 from steelyard.files import Folder, locked, write_atomic
+from tests.support.squad_project import run_processes
 
 
 @pytest.fixture
@@ -105,48 +104,13 @@ def test_a_write_replaces_the_file_and_clears_leftovers(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["latest.json"]
 
 
-def _die_at(target: Path, step: int) -> None:
-    """Write in this process and be killed at the `step`-th call into the system."""
-    calls = 0
-    for name in ("open", "fsync", "fchmod", "write", "close", "replace", "rename"):
-        real = getattr(os, name)
-
-        def wrapped(*args: object, _real: object = real, **kwargs: object) -> object:
-            nonlocal calls
-            calls += 1
-            if calls == step:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return _real(*args, **kwargs)  # type: ignore[operator]  # a builtin
-
-        setattr(os, name, wrapped)
-    write_atomic(target, b"new" * 100_000)
-    os._exit(0)
-
-
 def test_kill_9_at_any_call_leaves_the_old_or_the_new_content(tmp_path: Path) -> None:
-    target = tmp_path / "latest.json"
-    old, new = b"old", b"new" * 100_000
-    spawn = multiprocessing.get_context("spawn")
-    seen = []
-    for step in range(1, 30):
-        target.write_bytes(old)
-        process = spawn.Process(target=_die_at, args=(target, step))
-        process.start()
-        process.join(30)
-        content = target.read_bytes()
-        assert content in {old, new}
-        seen.append(content)
-        if process.exitcode == 0:
-            break
-        assert process.exitcode == -signal.SIGKILL
-    else:
-        pytest.fail("the writer never got through")
-    # The sweep saw both sides of the rename, and some steps between.
-    assert seen[0] == old
-    assert seen[-1] == new
+    *seen, name = run_processes("file", tmp_path)
+    # The deaths fall on both sides of the rename, and no leftover outlives the next writer.
+    assert seen == sorted(seen, reverse=True)
+    assert set(seen) == {"old", "new"}
     assert len(seen) > 4
-    write_atomic(target, b"after")
-    assert [path.name for path in tmp_path.iterdir()] == ["latest.json"]
+    assert name == "file"
 
 
 def test_a_lock_excludes_threads_and_times_out(tmp_path: Path) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
-import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,6 +21,7 @@ from steelyard.files import Folder
 from steelyard.playbook import CaseKey, Evidence, Playbook, PlaybookStore, case_keys, sanitize
 from steelyard.playbook import store as store_module
 from steelyard.playbook.model import entry_id
+from tests.support.squad_project import run_processes
 
 NOON = datetime(2026, 1, 2, 12, 0, 0, tzinfo=UTC)
 SEEN = CaseKey("old", "aa" * 32)
@@ -245,16 +244,8 @@ def test_a_full_playbook_is_refused(store: PlaybookStore, monkeypatch: pytest.Mo
     assert store.read() == before
 
 
-def _capture(folder: Path, number: int) -> None:
-    store = PlaybookStore(Folder.open(folder), "demo")
-    rule = "Shared rule" if number % 2 else f"Rule {number}"
-    store.capture(rule, "Same lesson", f"run {number}", [], NOON)
-
-
 def test_50_parallel_captures_lose_nothing(tmp_path: Path, store: PlaybookStore) -> None:
-    spawn = multiprocessing.get_context("fork" if threading.active_count() == 1 else "spawn")
-    with spawn.Pool(8) as pool:
-        pool.starmap(_capture, [(tmp_path, number) for number in range(50)], chunksize=1)
+    assert run_processes("captures", tmp_path, "50") == [0] * 50
     playbook = store.read()
     sources = [one.source for entry in playbook.entries for one in entry.observations]
     assert sorted(sources) == sorted(f"run {number}" for number in range(50))
