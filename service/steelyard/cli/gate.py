@@ -29,7 +29,7 @@ from steelyard.runner.orphans import no_orphans
 from steelyard.runner.squad import SquadFolder
 from steelyard.runner.verifying import CheckedReport, check_report
 from steelyard.signing import TrustedKeys, read_private_key, sign_test_result
-from steelyard.strictjson import JsonValue
+from steelyard.strictjson import JsonValue, as_object, as_objects
 
 __all__ = ["gate"]
 
@@ -196,17 +196,15 @@ def _print_page(run: GateRun, checked: CheckedReport | None) -> None:
     )
     parts = Table("Part", "Status")
     for name in ("precheck", "source_rubric", "held_out", "genome_comparison"):
-        part = report.get(name)
-        status = part.get("status") if isinstance(part, dict) else None
+        status = as_object(report.get(name)).get("status")
         parts.add_row(name.replace("_", " "), Text(str(status)))
     print_table(parts)
-    reasons = report.get("reasons")
-    if isinstance(reasons, list) and reasons:
+    reasons = as_objects(report.get("reasons"))
+    if reasons:
         table = Table("Status", "Code", "Where", "Why", title="What keeps it from PASS")
         for reason in reasons:
-            if isinstance(reason, dict):
-                cells = (reason.get(name) for name in ("status", "code", "path", "message"))
-                table.add_row(*(Text(str(cell)) for cell in cells))
+            cells = (reason.get(name) for name in ("status", "code", "path", "message"))
+            table.add_row(*(Text(str(cell)) for cell in cells))
         print_table(table)
     if checked is not None:
         console.print(Text(_readiness(checked)), soft_wrap=True)

@@ -16,7 +16,7 @@ from typing import Final
 
 from steelyard._core import hash_object, sha256_hex
 from steelyard.errors import InvalidInputError, NotFoundError, PreconditionError
-from steelyard.strictjson import JsonValue
+from steelyard.strictjson import JsonValue, as_object, as_objects
 
 __all__ = [
     "FROM_LIMIT",
@@ -97,15 +97,13 @@ class CaseKey:
 
 def case_keys(manifest: JsonValue) -> tuple[CaseKey, ...]:
     """The held-out cases that a squad manifest declares, without entries that are no objects."""
-    evaluation = manifest.get("evaluation") if isinstance(manifest, dict) else None
-    cases = evaluation.get("heldOutCases") if isinstance(evaluation, dict) else None
+    evaluation = as_object(as_object(manifest).get("evaluation"))
     return tuple(
         CaseKey(
             str(case.get("id")),
             hash_object({name: value for name, value in case.items() if name != "id"}),
         )
-        for case in (cases if isinstance(cases, list) else [])
-        if isinstance(case, dict)
+        for case in as_objects(evaluation.get("heldOutCases"))
     )
 
 

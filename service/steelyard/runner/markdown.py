@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from steelyard.strictjson import JsonValue
+from steelyard.strictjson import JsonValue, as_object, as_objects
 
 __all__ = ["KeptReport", "escape", "render"]
 
@@ -48,7 +48,7 @@ def render(report: dict[str, JsonValue], kept: Sequence[KeptReport]) -> str:
 
 
 def _head(report: dict[str, JsonValue]) -> Iterator[str]:
-    reproduction = _object(report.get("reproduction"))
+    reproduction = as_object(report.get("reproduction"))
     yield f"# Gate of {escape(report.get('squad'))}: {escape(report.get('verdict'))}"
     yield ""
     yield from _table(
@@ -71,7 +71,7 @@ def _head(report: dict[str, JsonValue]) -> Iterator[str]:
 
 
 def _reasons(report: dict[str, JsonValue]) -> Iterator[str]:
-    reasons = _objects(report.get("reasons"))
+    reasons = as_objects(report.get("reasons"))
     if reasons:
         yield "## What keeps it from PASS"
         yield ""
@@ -97,7 +97,7 @@ def _criteria(report: dict[str, JsonValue]) -> Iterator[str]:
                 *_cells(criterion, "id", "kind", "critical", "status", "source", "artifact"),
                 _list(criterion.get("missing")),
             )
-            for criterion in _objects(_object(report.get("source_rubric")).get("criteria"))
+            for criterion in as_objects(as_object(report.get("source_rubric")).get("criteria"))
         ],
     )
 
@@ -105,7 +105,7 @@ def _criteria(report: dict[str, JsonValue]) -> Iterator[str]:
 def _cases(report: dict[str, JsonValue]) -> Iterator[str]:
     yield "## Held-out cases"
     yield ""
-    for case in _objects(_object(report.get("held_out")).get("cases")):
+    for case in as_objects(as_object(report.get("held_out")).get("cases")):
         yield f"### Case {escape(case.get('id'))}: {escape(case.get('status'))}"
         yield ""
         yield f"Task: {escape(case.get('task'))}"
@@ -115,21 +115,21 @@ def _cases(report: dict[str, JsonValue]) -> Iterator[str]:
             (*(name.capitalize() for name in names), "Evidence"),
             [
                 _cells(dimension, *names, "evidence")
-                for dimension in _objects(case.get("dimensions"))
+                for dimension in as_objects(case.get("dimensions"))
             ],
         )
         yield from _table(
             ("Run", "Worker", "Ok", "Failure", "Detail", "ms"),
             [
                 _cells(run, "label", "worker", "ok", "failure", "detail", "duration_ms")
-                for run in _objects(case.get("executions"))
+                for run in as_objects(case.get("executions"))
             ],
         )
 
 
 def _comparison(report: dict[str, JsonValue]) -> Iterator[str]:
-    comparison = _object(report.get("genome_comparison"))
-    dimensions = _objects(comparison.get("dimensions"))
+    comparison = as_object(report.get("genome_comparison"))
+    dimensions = as_objects(comparison.get("dimensions"))
     if dimensions:
         yield "## Genome comparison"
         yield ""
@@ -173,16 +173,8 @@ def _cells(item: dict[str, JsonValue], *names: str) -> tuple[str, ...]:
 
 
 def _status(part: JsonValue) -> str:
-    return escape(_object(part).get("status"))
+    return escape(as_object(part).get("status"))
 
 
 def _list(value: JsonValue) -> str:
     return ", ".join(map(escape, value)) if isinstance(value, list) and value else "-"
-
-
-def _object(value: JsonValue) -> dict[str, JsonValue]:
-    return value if isinstance(value, dict) else {}
-
-
-def _objects(value: JsonValue) -> list[dict[str, JsonValue]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

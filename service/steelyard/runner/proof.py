@@ -9,7 +9,7 @@ from steelyard.playbook import Entry, Evidence, NotProvenError, PlaybookStore, c
 from steelyard.runner.squad import SquadFolder
 from steelyard.runner.verifying import check_report
 from steelyard.signing import TrustedKeys
-from steelyard.strictjson import JsonValue
+from steelyard.strictjson import JsonValue, as_object, as_objects
 
 __all__ = ["capture_lesson", "playbook_of", "promote_lesson"]
 
@@ -36,17 +36,16 @@ def promote_lesson(
     Raises as `Playbook.promote` does.
     """
     checked = check_report(report, squad.project, trusted, now)
-    document = report if isinstance(report, dict) else {}
+    document = as_object(report)
     if not checked.valid:
         codes = ", ".join(mismatch.code for mismatch in checked.verification.mismatches)
         raise NotProvenError("EVIDENCE_UNVERIFIED", f"the report does not verify: {codes}")
-    reproduction = document["reproduction"]
     evidence = Evidence(
         verified=True,
         squad=str(document["squad"]),
         verdict=checked.verdict,
         generated_at=datetime.fromisoformat(str(document["generated_at"])),
-        run_id=str(reproduction["run_id"]) if isinstance(reproduction, dict) else "",
+        run_id=str(as_object(document["reproduction"]).get("run_id")),
         evidence_hash=evidence_hash(document),
         passed_cases=_passed_cases(document),
     )
@@ -54,10 +53,5 @@ def promote_lesson(
 
 
 def _passed_cases(document: dict[str, JsonValue]) -> frozenset[str]:
-    held_out = document.get("held_out")
-    cases = held_out.get("cases") if isinstance(held_out, dict) else None
-    return frozenset(
-        str(case.get("id"))
-        for case in (cases if isinstance(cases, list) else [])
-        if isinstance(case, dict) and case.get("status") == "pass"
-    )
+    cases = as_objects(as_object(document.get("held_out")).get("cases"))
+    return frozenset(str(case.get("id")) for case in cases if case.get("status") == "pass")

@@ -21,7 +21,7 @@ from steelyard.gating.model import Record
 from steelyard.gating.report import MAX_REPORT_DEPTH, evidence_hash
 from steelyard.runner import markdown
 from steelyard.runner.markdown import KeptReport
-from steelyard.strictjson import JsonValue
+from steelyard.strictjson import JsonValue, as_object
 
 __all__ = ["REPORT_LIMIT_BYTES", "WrittenReport", "kept_records", "read_report", "write_report"]
 
@@ -71,14 +71,12 @@ def write_report(squad: Folder, report: dict[str, JsonValue]) -> WrittenReport:
     date, stamp = generated_at[:10], re.sub(r"[-:.]", "", generated_at)
     page = docs / f"EVAL-{date}.md"
     with locked(evals / ".lock"):
-        path = _free_name(evals, f"eval-{stamp}")
+        stem = f"eval-{stamp}"
+        path = _free_name(evals, stem)
         write_atomic(path, data)
-        latest = _read(squad, f"{EVALS}/{LATEST}")
-        if latest is None or str(latest.get("generated_at")) <= generated_at:
+        if all(name[: len(stem)] <= stem for name in _names(squad)):
             write_atomic(evals / LATEST, data)
-        day = sorted(_kept(squad, f"eval-{stamp[:8]}"), key=lambda kept: kept[0].generated_at)
-        text = markdown.render(day[-1][1], [kept for kept, _ in day])
-        write_atomic(page, text.encode("utf-8"))
+        write_atomic(page, _page(squad, f"eval-{stamp[:8]}").encode("utf-8"))
     return WrittenReport(path, evals / LATEST, page)
 
 
@@ -98,18 +96,31 @@ def _free_name(evals: Path, stem: str) -> Path:
 
 def _kept(squad: Folder, prefix: str) -> Iterator[tuple[KeptReport, dict[str, JsonValue]]]:
     """The readable reports of the folder whose names start with `prefix`, in order of name."""
+    for name in _names(squad):
+        report = _read(squad, f"{EVALS}/{name}") if name.startswith(prefix) else None
+        if report is not None:
+            run_id = as_object(report.get("reproduction")).get("run_id")
+            verdict, generated_at = report.get("verdict"), report.get("generated_at")
+            yield KeptReport(name, str(generated_at), str(verdict), str(run_id)), report
+
+
+def _names(squad: Folder) -> list[str]:
     try:
         names = sorted(path.name for path in squad.locate(EVALS).iterdir())
     except (InvalidInputError, OSError):
-        return
-    for name in names:
-        if name.startswith(prefix) and _EVAL_NAME.fullmatch(name):
-            report = _read(squad, f"{EVALS}/{name}")
-            if report is not None:
-                reproduction = report.get("reproduction")
-                run_id = reproduction.get("run_id") if isinstance(reproduction, dict) else None
-                verdict, generated_at = report.get("verdict"), report.get("generated_at")
-                yield KeptReport(name, str(generated_at), str(verdict), str(run_id)), report
+        return []
+    return [name for name in names if _EVAL_NAME.fullmatch(name)]
+
+
+def _page(squad: Folder, day: str) -> str:
+    lines: list[KeptReport] = []
+    newest: dict[str, JsonValue] = {}
+    for line, report in _kept(squad, day):
+        # One report at a time: each may be large.
+        if all(line.generated_at >= other.generated_at for other in lines):
+            newest = report
+        lines.append(line)
+    return markdown.render(newest, sorted(lines, key=lambda line: line.generated_at))
 
 
 def _read(squad: Folder, path: str) -> dict[str, JsonValue] | None:

@@ -15,7 +15,7 @@ from steelyard.runner.gate import timestamp
 from steelyard.runner.reports import kept_records
 from steelyard.runner.squad import SquadFolder
 from steelyard.signing import SignatureCheck, TrustedKeys, check_signature
-from steelyard.strictjson import JsonValue
+from steelyard.strictjson import JsonValue, as_object
 
 __all__ = ["CheckedReport", "check_report"]
 
@@ -61,7 +61,7 @@ def check_report(
     envelope that is broken is one. A report without a trusted signature must be one of those that
     the squad's folder keeps; a trusted one speaks for itself wherever it comes from.
     """
-    document = report if isinstance(report, dict) else {}
+    document = as_object(report)
     signature = _signature(document, trusted)
     project: Project | None = None
     records: tuple[Record, ...] | None = None

@@ -20,7 +20,7 @@ from securesystemslib.signer import Key  # type: ignore[attr-defined]  # no __al
 from steelyard._core import canonical_json
 from steelyard.signing.keys import PublicKey, Signer
 from steelyard.signing.trust import TrustedKeys
-from steelyard.strictjson import JsonValue
+from steelyard.strictjson import JsonValue, as_object, as_objects
 
 __all__ = [
     "PAYLOAD_TYPE",
@@ -133,7 +133,7 @@ def _sign(statement: dict[str, JsonValue], signer: Signer) -> dict[str, JsonValu
 
 
 def _report_statement(report: Json, evidence_hash: str) -> dict[str, JsonValue]:
-    reproduction = _object(report.get("reproduction"))
+    reproduction = as_object(report.get("reproduction"))
     return _statement(
         report,
         evidence_hash,
@@ -144,7 +144,7 @@ def _report_statement(report: Json, evidence_hash: str) -> dict[str, JsonValue]:
             "generatedAt": report.get("generated_at"),
             "runId": reproduction.get("run_id"),
             "engineHash": reproduction.get("engine_hash"),
-            "manifestHash": _object(report.get("inputs")).get("manifest_hash"),
+            "manifestHash": as_object(report.get("inputs")).get("manifest_hash"),
             "evidenceHash": evidence_hash,
         },
     )
@@ -161,7 +161,7 @@ def _test_result_statement(report: Json, evidence_hash: str) -> dict[str, JsonVa
             "configuration": [
                 {
                     "name": "squad.manifest.json",
-                    "digest": {"sha256": _object(report.get("inputs")).get("manifest_hash")},
+                    "digest": {"sha256": as_object(report.get("inputs")).get("manifest_hash")},
                 }
             ],
             "passedTests": [name for name, status in items if status == "pass"],
@@ -173,12 +173,12 @@ def _test_result_statement(report: Json, evidence_hash: str) -> dict[str, JsonVa
 
 def _items(report: Json) -> Iterator[tuple[str, JsonValue]]:
     """Every judged thing with its status, named for people. Not-applicable ones are no tests."""
-    yield "precheck", _object(report.get("precheck")).get("status")
-    for criterion in _objects(_object(report.get("source_rubric")).get("criteria")):
+    yield "precheck", as_object(report.get("precheck")).get("status")
+    for criterion in as_objects(as_object(report.get("source_rubric")).get("criteria")):
         yield f"criterion:{criterion.get('id')}", criterion.get("status")
-    for case in _objects(_object(report.get("held_out")).get("cases")):
+    for case in as_objects(as_object(report.get("held_out")).get("cases")):
         yield f"case:{case.get('id')}", case.get("status")
-    comparison = _object(report.get("genome_comparison")).get("status")
+    comparison = as_object(report.get("genome_comparison")).get("status")
     if comparison != "not-applicable":
         yield "genome-comparison", comparison
 
@@ -190,7 +190,7 @@ def _statement(
         {"name": f"{report.get('squad')}/report", "digest": {"sha256": evidence_hash}}
     ]
     seen: set[str] = set()
-    for source in _objects(_object(report.get("inputs")).get("sources")):
+    for source in as_objects(as_object(report.get("inputs")).get("sources")):
         path, digest = source.get("path"), source.get("hash")
         if isinstance(path, str) and isinstance(digest, str) and path not in seen:
             seen.add(path)
@@ -201,11 +201,3 @@ def _statement(
         "predicateType": predicate_type,
         "predicate": predicate,
     }
-
-
-def _object(value: JsonValue) -> dict[str, JsonValue]:
-    return value if isinstance(value, dict) else {}
-
-
-def _objects(value: JsonValue) -> list[dict[str, JsonValue]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
