@@ -13,7 +13,15 @@ from typing import Final
 from steelyard._core import canonicalize
 from steelyard.errors import InvalidInputError
 
-__all__ = ["MAX_DEPTH", "JsonValue", "exceeds_depth", "parse", "parse_object"]
+__all__ = [
+    "MAX_DEPTH",
+    "JsonValue",
+    "as_object",
+    "as_objects",
+    "exceeds_depth",
+    "parse",
+    "parse_object",
+]
 
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
 
@@ -65,3 +73,13 @@ def exceeds_depth(value: JsonValue, limit: int) -> bool:
         if not level:
             return False
     return True
+
+
+def as_object(value: JsonValue) -> dict[str, JsonValue]:
+    """`value` when it is an object, else an empty one: for documents of any shape."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_objects(value: JsonValue) -> list[dict[str, JsonValue]]:
+    """The objects among the items of `value`; none when it is no array."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

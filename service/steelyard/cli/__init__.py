@@ -5,15 +5,29 @@ from __future__ import annotations
 import click
 
 from steelyard.cli.demo import demo
+from steelyard.cli.gate import gate
+from steelyard.cli.keys import keys
+from steelyard.cli.playbook import playbook
 from steelyard.cli.policy import policy
 from steelyard.cli.run import SteelyardGroup
 from steelyard.cli.score import score
 from steelyard.cli.serve import serve
+from steelyard.cli.verify import verify
 from steelyard.cli.version import version
 
 __all__ = ["main"]
 
-COMMANDS: tuple[click.Command, ...] = (demo, policy, score, serve, version)
+COMMANDS: tuple[click.Command, ...] = (
+    demo,
+    gate,
+    keys,
+    playbook,
+    policy,
+    score,
+    serve,
+    verify,
+    version,
+)
 
 
 @click.group(cls=SteelyardGroup, context_settings={"help_option_names": ["-h", "--help"]})
