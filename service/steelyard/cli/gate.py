@@ -18,13 +18,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from steelyard import strictjson
 from steelyard.cli.exits import REFUSED, VERDICT_EXITS, StrictUsageError, VerdictCommand
 from steelyard.cli.run import print_json, print_table, stdout
 from steelyard.cli.trusted import trusted_keys_option
 from steelyard.files import Folder, write_atomic
-from steelyard.gating.report import evidence_hash
+from steelyard.gating.model import Evidence
+from steelyard.gating.report import MAX_REPORT_DEPTH, evidence_hash
 from steelyard.runner.execute import CaseDone
-from steelyard.runner.gate import GateRun, run_gate
+from steelyard.runner.gate import GateRun, Judge, judge_here, run_gate
 from steelyard.runner.orphans import no_orphans
 from steelyard.runner.squad import SquadFolder
 from steelyard.runner.verifying import CheckedReport, check_report
@@ -41,6 +43,7 @@ STYLES = {
 }
 INTERRUPTED = 130
 MAX_JOBS = 256
+JUDGE_SECONDS = 60.0
 
 
 @click.command(cls=VerdictCommand)
@@ -72,6 +75,7 @@ MAX_JOBS = 256
     is_flag=True,
     help="Exit 0 only for a verified PASS, trusted when keys are trusted, or a valid deferral.",
 )
+@click.option("--server", help="Have the evidence judged by this server (host:port), not here.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 def gate(
     directory: Path,
@@ -81,6 +85,7 @@ def gate(
     attestation: Path | None,
     trusted: Callable[[], TrustedKeys | None],
     require_ready: bool,
+    server: str | None,
     as_json: bool,
 ) -> None:
     """Judge a squad of the project in DIR by its criteria and its held-out cases.
@@ -101,6 +106,7 @@ def gate(
             jobs=jobs,
             clock=lambda: datetime.now(UTC),
             run_id=str(uuid.uuid4()),
+            judge=judge_here if server is None else judge_on(server),
             signer=signer,
             progress=progress,
         )
@@ -114,6 +120,22 @@ def gate(
     else:
         _print_page(run, checked)
     sys.exit(code)
+
+
+def judge_on(address: str) -> Judge:
+    """The judge of a server. The workers still run here: the Gate RPC judges and runs nothing."""
+    # Imported here: only this option needs a client.
+    from steelyard.client import Client
+    from steelyard.server.gate import GATE
+    from steelyard.server.gate_codec import evidence_message
+    from steelyard.v1 import gate_pb2
+
+    def judge(evidence: Evidence) -> dict[str, JsonValue]:
+        with Client(address, timeout=JUDGE_SECONDS) as client:
+            answer = client.call(GATE, evidence_message(evidence), gate_pb2.GateResponse)
+        return as_object(strictjson.parse(answer.report.encode(), "report", MAX_REPORT_DEPTH))
+
+    return judge
 
 
 def _exit_code(run: GateRun, checked: CheckedReport | None) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 import click
@@ -27,7 +29,26 @@ BAND_STYLES = {
 
 
 class SteelyardGroup(click.Group):
-    """A group whose commands end with one line on the error stream instead of a traceback."""
+    """A group whose commands end with one line on the error stream instead of a traceback.
+
+    A command is imported when it is asked for: no command waits for what only another one needs.
+    """
+
+    def __init__(self, *, modules: Mapping[str, str], **attributes: Any) -> None:
+        """`modules` says in which module each command is; the command has its own name there."""
+        super().__init__(**attributes)
+        self._modules = modules
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands."""
+        return sorted(self._modules)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name; None where there is none."""
+        if cmd_name not in self._modules:
+            return None
+        command: click.Command = getattr(import_module(self._modules[cmd_name]), cmd_name)
+        return command
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command; a SteelyardError becomes its exit code."""

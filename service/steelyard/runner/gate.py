@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 from steelyard._core import hash_object
 from steelyard.errors import SteelyardError
@@ -19,8 +19,9 @@ from steelyard.runner.squad import SquadFolder
 from steelyard.signing import sign_report
 from steelyard.signing.keys import Signer
 from steelyard.strictjson import JsonValue
+from steelyard.timestamps import timestamp
 
-__all__ = ["GateRun", "Judge", "judge_here", "run_gate", "timestamp"]
+__all__ = ["GateRun", "Judge", "judge_here", "run_gate"]
 
 Judge = Callable[[Evidence], dict[str, JsonValue]]
 
@@ -37,11 +38,6 @@ class GateRun:
 def judge_here(evidence: Evidence) -> dict[str, JsonValue]:
     """The judge of this process."""
     return report_json(judge(evidence))
-
-
-def timestamp(now: datetime) -> str:
-    """A time as reports write it: RFC 3339, UTC, milliseconds."""
-    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{now.microsecond // 1000:03d}Z"
 
 
 def run_gate(

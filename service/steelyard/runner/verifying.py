@@ -11,11 +11,11 @@ from steelyard.gating.manifest import read_manifest
 from steelyard.gating.model import Mismatch, Project, Record, Squad, Verification
 from steelyard.gating.report import evidence_hash
 from steelyard.gating.verify import verify
-from steelyard.runner.gate import timestamp
 from steelyard.runner.reports import kept_records
 from steelyard.runner.squad import SquadFolder
 from steelyard.signing import SignatureCheck, TrustedKeys, check_signature
 from steelyard.strictjson import JsonValue, as_object
+from steelyard.timestamps import timestamp
 
 __all__ = ["CheckedReport", "check_report"]
 

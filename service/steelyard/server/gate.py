@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 
 from google.protobuf.message import DecodeError
 
@@ -20,6 +20,7 @@ from steelyard.server.gate_codec import (
     verification_message,
 )
 from steelyard.server.table import CallContext, Handler, UnaryHandler
+from steelyard.timestamps import timestamp
 from steelyard.v1 import gate_pb2 as pb
 
 __all__ = ["GATE", "VERIFY_REPORT", "gate_handlers"]
@@ -37,7 +38,7 @@ def gate_handlers(clock: Callable[[], datetime]) -> dict[str, Handler]:
             message = pb.GateRequest.FromString(request)
         except DecodeError as error:
             raise _malformed("a GateRequest") from error
-        evidence = evidence_from_message(message, _timestamp(clock()), str(uuid.uuid4()))
+        evidence = evidence_from_message(message, timestamp(clock()), str(uuid.uuid4()))
         return report_message(gate(evidence)).SerializeToString()
 
     def verify(request: bytes, _context: CallContext) -> bytes:
@@ -48,7 +49,7 @@ def gate_handlers(clock: Callable[[], datetime]) -> dict[str, Handler]:
         verification = verify_report(
             strictjson.parse(message.report.encode(), "report", MAX_REPORT_DEPTH),
             project_from_message(message.project) if message.HasField("project") else None,
-            now=_timestamp(clock()),
+            now=timestamp(clock()),
             records=(
                 records_from_message(message.records) if message.HasField("records") else None
             ),
@@ -60,8 +61,3 @@ def gate_handlers(clock: Callable[[], datetime]) -> dict[str, Handler]:
 
 def _malformed(what: str) -> InvalidInputError:
     return InvalidInputError("MALFORMED_MESSAGE", f"the request is not {what}")
-
-
-def _timestamp(moment: datetime) -> str:
-    text = moment.astimezone(UTC).isoformat(timespec="milliseconds")
-    return text.replace("+00:00", "Z")
