@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes
 
-.PHONY: help build run test test-rust test-python bench lint fmt proto lock clean
+.PHONY: help build run test test-rust test-python clients durability bench load lint fmt proto vectors \
+	fixtures lock clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -35,9 +36,18 @@ test-rust:
 test-python: build $(VENV)/.dev
 	$(BIN)/python -m pytest
 
+clients: build $(VENV)/.dev ## Build and run the clients of all five languages, print one table
+	$(BIN)/python tests/clients/run.py
+
+durability: build $(VENV)/.dev ## Kill the server every two seconds for a minute, on both stores
+	STEELYARD_DURABILITY_SECONDS=60 $(BIN)/python -m pytest tests/integration/records/test_records_durability.py
+
 bench: build $(VENV)/.dev ## Run the benchmarks; benches/README.md explains them
 	cargo bench --locked --package steelyard-benches
 	$(BIN)/python -m pytest benches/python --benchmark-only
+
+load: build $(VENV)/.dev ## Load the service and its peers, print one table (under 15 minutes)
+	$(BIN)/python benches/load/run.py
 
 lint: build $(VENV)/.dev ## Check style, types, layers, stubs and protos
 	cargo fmt --check
@@ -59,6 +69,12 @@ fmt: $(VENV)/.dev ## Format the sources
 
 proto: $(VENV)/.dev ## Generate the Python messages from proto/
 	$(BIN)/python tools/proto.py
+
+vectors: build $(VENV)/.dev ## Generate the language-neutral wire vectors
+	$(BIN)/python tests/vectors/generate.py
+
+fixtures: $(VENV)/.dev ## Run the real tools on the broken projects, store what they print
+	$(BIN)/python tests/fixtures/regenerate.py
 
 UV_COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header

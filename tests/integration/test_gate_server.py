@@ -35,7 +35,7 @@ def test_a_server_judges_like_this_process(
     there = gated(project, squad, "--server", server_address)
     assert here[0] == there[0] == code
     assert [here[1][name] for name in JUDGED] == [there[1][name] for name in JUDGED]
-    report = sorted((project / ".aioson" / "squads" / squad / "evals").glob("eval-*.json"))[-1]
+    report = max((project / ".aioson" / "squads" / squad / "evals").glob("eval-*.json"))
     verified = CliRunner().invoke(main, ["verify", str(report), "--project", str(project)])
     assert verified.exit_code == 0, verified.output
 
