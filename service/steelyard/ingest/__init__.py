@@ -1,5 +1,7 @@
-"""Reading what tools print: bytes in any of the supported formats to findings with file and line."""
+"""Reading what tools print: bytes in any supported format to findings with file and line."""
 
+from steelyard.ingest.detect import detect
+from steelyard.ingest.merge import Merged, Source, merge
 from steelyard.ingest.model import (
     DEFAULT_MAX_BYTES,
     DEFAULT_MAX_ITEMS,
@@ -16,6 +18,7 @@ from steelyard.ingest.model import (
     ToolRun,
     Totals,
 )
+from steelyard.ingest.read import read_report
 
 __all__ = [
     "DEFAULT_MAX_BYTES",
@@ -23,13 +26,18 @@ __all__ = [
     "Finding",
     "Format",
     "Kind",
+    "Merged",
     "Outcome",
     "Place",
     "Position",
     "Problem",
     "Reason",
     "Severity",
+    "Source",
     "ToolReport",
     "ToolRun",
     "Totals",
+    "detect",
+    "merge",
+    "read_report",
 ]
