@@ -25,7 +25,7 @@ from steelyard.ingest.paths import Locator, is_vendored
 from steelyard.ingest.text import clean, one_line
 from steelyard.ingest.traces import compared, frames
 
-__all__ = ["Collector", "Unreadable"]
+__all__ = ["Collector", "Group", "Unreadable"]
 
 SPREAD = 10
 """Equal findings at more places than this are one cascade; up to it each stands for itself."""
@@ -42,8 +42,8 @@ class Unreadable(Exception):  # noqa: N818 - names a state of the report, and ne
 
 
 @dataclass(slots=True)
-class _Group:
-    """Findings with one key: each place once, and how many came beyond `SPREAD` places."""
+class Group:
+    """Equal findings: each place once, and how many came beyond `SPREAD` places."""
 
     findings: dict[tuple[object, ...], tuple[int, Finding]] = field(default_factory=dict)
     counts: dict[tuple[object, ...], int] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class Collector:
         self.runs_tests = False
         """Tests are expected in this output."""
         self._locator = Locator(run.root, run.cwd)
-        self._groups: dict[tuple[object, ...], _Group] = {}
+        self._groups: dict[tuple[object, ...], Group] = {}
         self._free = dict.fromkeys(Severity, run.max_items)
         self._seen = dict.fromkeys(Severity, 0)
         self._sequence = 0
@@ -136,11 +136,36 @@ class Collector:
         test: str | None = None,
         root: str | None = None,
     ) -> None:
-        """Add one finding as the tool reported it.
+        """Add one finding as the tool reported it: `count` it, and `keep` it if need be."""
+        group = self.count(kind, severity, message, rule, root)
+        if group is not None:
+            self.keep(
+                group,
+                kind,
+                severity,
+                message,
+                rule=rule,
+                file=file,
+                line=line,
+                column=column,
+                end_line=end_line,
+                end_column=end_column,
+                uri=uri,
+                trace=trace,
+                test=test,
+            )
 
-        `file` may be any path or URI; lines and columns count from 1 and are ignored otherwise.
-        `trace` is searched for the failing line when `file` and `line` do not give one. `root`
-        names the cause of a cascade where its findings differ in wording: equal causes collapse.
+    def count(
+        self,
+        kind: Kind,
+        severity: Severity,
+        message: str,
+        rule: str | None = None,
+        root: str | None = None,
+    ) -> Group | None:
+        """Count one finding; None when nothing more about it is needed.
+
+        `root` names the cause of a cascade whose findings differ in wording: equal causes collapse.
         """
         self._seen[severity] += 1
         text = message[:_KEY] if root is None else root
@@ -150,12 +175,36 @@ class Collector:
         group = self._groups.get(key)
         if group is None:
             if self._free[severity] <= 0:
-                return
+                return None
             self._free[severity] -= 1
-            group = self._groups[key] = _Group()
+            group = self._groups[key] = Group()
         elif len(group.findings) >= SPREAD:
             group.overflow += 1
-            return
+            return None
+        return group
+
+    def keep(
+        self,
+        group: Group,
+        kind: Kind,
+        severity: Severity,
+        message: str,
+        *,
+        rule: str | None = None,
+        file: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        end_line: int | None = None,
+        end_column: int | None = None,
+        uri: bool = False,
+        trace: str | None = None,
+        test: str | None = None,
+    ) -> None:
+        """Build a finding that was counted into `group`.
+
+        `file` may be any path or URI; lines and columns count from 1 and are ignored otherwise.
+        `trace` is searched for the failing line when `file` and `line` do not give one.
+        """
         place = (file, line, column, test)
         if place in group.counts:
             group.counts[place] += 1

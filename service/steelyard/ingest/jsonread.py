@@ -9,8 +9,9 @@ value and never raise.
 from __future__ import annotations
 
 import json
+import json.scanner
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from steelyard.ingest.collect import Unreadable
 
@@ -24,7 +25,10 @@ MAX_DEPTH = 200
 """Levels walked from outside; a single value may nest as deep as Python's recursion limit."""
 
 _SPACE = re.compile(r"[ \t\r\n]*")
-_scan = json.JSONDecoder(strict=False).raw_decode
+_SEPARATOR = re.compile(r"[ \t\r\n]*([,\]])[ \t\r\n]*")
+_scan: Callable[[str, int], tuple[object, int]] = json.scanner.make_scanner(
+    json.JSONDecoder(strict=False)  # type: ignore[arg-type]  # typeshed wants a scanner here
+)
 
 
 class JsonReader:
@@ -111,6 +115,39 @@ class JsonReader:
             if self._separator("]"):
                 return
 
+    def values(self) -> Iterator[object]:
+        """Decode the items of the next value, a list, one by one. null is empty.
+
+        The same as `value` for each of `items`, at a third of the cost.
+        """
+        if self.peek() == "n":
+            self.value()
+            return
+        self._enter("[")
+        if self.peek() == "]":
+            self._leave()
+            return
+        while True:
+            value: object
+            try:
+                value, end = _scan(self._text, self._at)
+                found = _SEPARATOR.match(self._text, end)
+            except (StopIteration, ValueError, RecursionError):
+                found = None
+            if found is None or found.end() == len(self._text):
+                value = self.value()
+                yield value
+                if self._separator("]"):
+                    return
+                continue
+            self._at = found.end()
+            if found[1] == "]":
+                self._at = found.start(1)
+                self._leave()
+                yield value
+                return
+            yield value
+
     def members(self) -> Iterator[str]:
         """Step through the next value, an object, by its keys; the caller may take each value."""
         self._enter("{")
@@ -147,6 +184,11 @@ class JsonReader:
                 kept[key] = self.value()
         return kept, mark
 
+    def ahead(self, *keys: str) -> bool:
+        """Whether one of `keys` may still come; a text that merely looks like it counts too."""
+        offset = self.offset
+        return any(self._data.find(f'"{key}"'.encode(), offset) >= 0 for key in keys)
+
     def end(self) -> None:
         """Check that nothing follows."""
         if self.peek():
@@ -161,7 +203,7 @@ class JsonReader:
             value, end = _scan(self._text, self._at)
         except RecursionError:
             raise Unreadable(f"nested too deep at byte {self.offset}") from None
-        except ValueError:
+        except (StopIteration, ValueError):
             if last:
                 raise self._broken("a value") from None
             return False, None

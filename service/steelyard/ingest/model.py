@@ -7,7 +7,7 @@ evaluation turns it into strategy results and feedback items.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum, StrEnum
+from enum import StrEnum
 
 __all__ = [
     "DEFAULT_MAX_BYTES",
@@ -56,7 +56,7 @@ class Format(StrEnum):
     """Free text: nothing is read from it, the exit code alone decides."""
 
 
-class Severity(Enum):
+class Severity(StrEnum):
     """How grave the tool itself calls a finding. Order of declaration is order of gravity."""
 
     ERROR = "error"
@@ -64,7 +64,7 @@ class Severity(Enum):
     NOTE = "note"
 
 
-class Kind(Enum):
+class Kind(StrEnum):
     """What sort of thing a finding is: with `Severity` it decides priority and category."""
 
     BUILD = "build"
@@ -81,7 +81,7 @@ class Kind(Enum):
     """The tool itself failed: a global error, a crash, an interrupted run."""
 
 
-class Outcome(Enum):
+class Outcome(StrEnum):
     """What the report alone says, before the exit code is looked at."""
 
     GREEN = "green"

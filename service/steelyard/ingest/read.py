@@ -129,8 +129,8 @@ def read_report(data: bytes, run: ToolRun) -> ToolReport:
 def _report(
     data: bytes, name: Format | None, adapter: Adapter | None, out: Collector
 ) -> ToolReport:
-    outcome = _outcome(adapter, out)
     _check_tests(out)
+    outcome = _outcome(adapter, out)
     _check_exit_code(outcome, adapter, out)
     findings, dropped = out.findings()
     if adapter is None or adapter.prose or not findings:

@@ -29,8 +29,8 @@ def parse(data: bytes, out: Collector) -> None:
             listed = True
             end = reader.offset
             reader.rewind(mark)
-            for _ in reader.items():
-                _add(reader.value(), out)
+            for test in reader.values():
+                _add(test, out)
             reader.rewind(end)
     reader.end()
     if not listed:

@@ -23,8 +23,8 @@ def parse(data: bytes, out: Collector) -> None:
         if mark is not None:
             end = reader.offset
             reader.rewind(mark)
-            for _ in reader.items():
-                _add(reader.value(), string(kept, "filePath"), out)
+            for message in reader.values():
+                _add(message, string(kept, "filePath"), out)
             reader.rewind(end)
     reader.end()
     out.declared_failures(declared)

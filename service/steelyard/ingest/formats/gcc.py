@@ -13,7 +13,8 @@ __all__ = ["parse"]
 _DIAGNOSTIC = re.compile(
     rb"^((?:[A-Za-z]:(?=[\\/]))?[^\s:][^\r\n:]{0,4095}):(?:(\d{1,9}):(?:(\d{1,9}):)?)? "
     rb"(fatal error|error|warning|note): ([^\r\n]*)"
-    rb"|^([^\r\n]{0,4095}?): (undefined reference to [^\r\n]*|multiple definition of [^\r\n]*)",
+    rb"|^([^\r\n(]{0,4095}?):(?:\([^\r\n)]{0,200}\):)? "
+    rb"((?:undefined reference to|multiple definition of) [^\r\n]*)",
     re.MULTILINE,
 )
 _FLAG = re.compile(r"\s*\[(-W[\w+=-]{1,80}(?:,-W[\w+=-]{1,80}){0,4})\]$")

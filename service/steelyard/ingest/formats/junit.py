@@ -149,7 +149,9 @@ class _Target:
         unloaded = message in _COLLECTION or (class_name == test and bool(test))
         if message in _COLLECTION:
             message = text or message
-        full = f"{class_name}.{test}" if class_name and class_name != test else test or class_name
+        full = test or class_name
+        if class_name and class_name != test:
+            full = f"{class_name}{' > ' if '/' in class_name else '.'}{test}"
         self._out.add(
             Kind.COLLECTION if unloaded else Kind.TEST,
             Severity.ERROR,

@@ -28,8 +28,8 @@ def parse(data: bytes, out: Collector) -> None:
             for _ in reader.items():
                 _suite(reader, (), _Settings(config), out)
         elif key == "errors":
-            for _ in reader.items():
-                _global_error(reader.value(), out)
+            for error in reader.values():
+                _global_error(error, out)
         elif key == "stats":
             stats = reader.value()
     reader.end()
@@ -63,8 +63,8 @@ def _suite(
             for _ in reader.items():
                 _suite(reader, titles, settings, out)
         elif key == "specs":
-            for _ in reader.items():
-                _spec(reader.value(), titles, settings, out)
+            for spec in reader.values():
+                _spec(spec, titles, settings, out)
 
 
 def _spec(spec: object, titles: tuple[str, ...], settings: _Settings, out: Collector) -> None:

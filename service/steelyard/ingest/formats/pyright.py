@@ -19,8 +19,8 @@ def parse(data: bytes, out: Collector) -> None:
     for key in reader.members():
         if key == "generalDiagnostics":
             found = True
-            for _ in reader.items():
-                _add(reader.value(), out)
+            for diagnostic in reader.values():
+                _add(diagnostic, out)
         elif key == "summary":
             declared = integer(reader.value(), "errorCount")
     reader.end()

@@ -58,6 +58,7 @@ def _add(kind: Kind, report: object, out: Collector) -> None:
     error = member(report, "longrepr")
     text = error if isinstance(error, str) else string(error, "longrepr")
     crash = member(error, "reprcrash")
+    begins = next(iter(objects(report, "location")), None)
     entries = objects(error, "reprtraceback", "reprentries")
     places = [
         f"{string(place, 'path')}:{integer(place, 'lineno')}: {string(place, 'message') or ''}"
@@ -68,7 +69,7 @@ def _add(kind: Kind, report: object, out: Collector) -> None:
         kind,
         Severity.ERROR,
         string(crash, "message") or text or "failed",
-        file=string(crash, "path"),
+        file=string(crash, "path") or (begins if isinstance(begins, str) else None),
         line=integer(crash, "lineno"),
         trace=text or "\n".join(places),
         test=string(report, "nodeid"),

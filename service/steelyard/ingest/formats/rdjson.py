@@ -32,8 +32,8 @@ def parse(data: bytes, out: Collector) -> None:
     out.tool = string(kept, "source", "name") or out.tool
     default = member(kept, "severity")
     reader.rewind(mark)
-    for _ in reader.items():
-        _add(reader.value(), default, out)
+    for diagnostic in reader.values():
+        _add(diagnostic, default, out)
 
 
 def parse_lines(data: bytes, out: Collector) -> None:
@@ -48,14 +48,14 @@ def _add(diagnostic: object, default: object, out: Collector) -> None:
     first = out.tool
     out.tool = string(diagnostic, "source", "name") or first
     severity = member(diagnostic, "severity") or default
+    gravity = _SEVERITIES.get(severity) if isinstance(severity, str | int) else None
     rule = string(diagnostic, "code", "value")
     file = string(diagnostic, "location", "path")
     place = member(diagnostic, "location", "range")
+    broken = is_syntax_rule(rule)
     out.add(
         kind_of_rule(out.tool, rule),
-        _SEVERITIES.get(severity, Severity.ERROR)
-        if isinstance(severity, str | int)
-        else Severity.ERROR,
+        Severity.ERROR if broken or gravity is None else gravity,
         string(diagnostic, "message") or "",
         rule=rule,
         file=file,
@@ -63,6 +63,6 @@ def _add(diagnostic: object, default: object, out: Collector) -> None:
         column=integer(place, "start", "column"),
         end_line=integer(place, "end", "line"),
         end_column=integer(place, "end", "column"),
-        root=f"syntax {file}" if is_syntax_rule(rule) else None,
+        root=f"syntax {file}" if broken else None,
     )
     out.tool = first

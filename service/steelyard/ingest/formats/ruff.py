@@ -15,8 +15,7 @@ _SEVERITIES = {"warning": Severity.WARNING, "info": Severity.NOTE, "help": Sever
 def parse(data: bytes, out: Collector) -> None:
     """Read Ruff's JSON."""
     reader = JsonReader(data)
-    for _ in reader.items():
-        diagnostic = reader.value()
+    for diagnostic in reader.values():
         rule = string(diagnostic, "code")
         file = string(diagnostic, "filename")
         broken = rule is None or is_syntax_rule(rule)  # older versions gave syntax errors no code

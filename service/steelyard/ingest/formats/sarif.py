@@ -20,9 +20,12 @@ from steelyard.ingest.model import Kind, Reason, Severity
 
 __all__ = ["parse"]
 
-_KEEP = frozenset({"tool", "artifacts", "originalUriBaseIds", "invocations"})
+_REFERRED = ("artifacts", "originalUriBaseIds")
+"""What results refer to, besides the tool: when it comes after them they are read last."""
+_KEEP = frozenset({"tool", "invocations", *_REFERRED})
 _LEVELS = {"error": Severity.ERROR, "warning": Severity.WARNING, "note": Severity.NOTE}
-_FINDING_KINDS = frozenset({"fail", "open", "review"})
+_FINDING_KINDS = ("fail", "open", "review")
+_MAX_RULES = 100_000
 _PLACEHOLDER = re.compile(r"\{(\d{1,2})\}")
 
 
@@ -47,28 +50,39 @@ def parse(data: bytes, out: Collector) -> None:
 
 def _run(reader: JsonReader, out: Collector) -> bool:
     """Read one run; False when it holds no list of results, so that no scan is on record."""
-    kept, mark = reader.outline(_KEEP, later="results")
-    end = reader.offset
+    kept: dict[str, object] = {}
+    results: int | None = None
+    scanned = done = False
+    for key in reader.members():
+        if key == "results":
+            scanned = reader.peek() == "["
+            if scanned and "tool" in kept and not reader.ahead(*_REFERRED):
+                _results(reader, _Run(kept), out)
+                done = True
+            else:
+                results = reader.offset
+        elif key in _KEEP:
+            kept[key] = reader.value()
     run = _Run(kept)
-    if out.tool == "sarif":
-        out.tool = run.tool
-    first, out.tool = out.tool, run.tool
+    if scanned and not done and results is not None:
+        end = reader.offset
+        reader.rewind(results)
+        _results(reader, run, out)
+        reader.rewind(end)
+    if results is not None and not scanned:
+        detail = f"{run.tool} has no list of results: it did not scan"
+        out.problem(Reason.EVALUATOR_ERROR, detail)
     for invocation in objects(kept, "invocations"):
         _invocation(invocation, out)
-    scanned = False
-    if mark is not None:
-        reader.rewind(mark)
-        scanned = reader.peek() == "["
-        if not scanned:
-            out.problem(
-                Reason.EVALUATOR_ERROR, f"{run.tool} has no list of results: it did not scan"
-            )
-        else:
-            for _ in reader.items():
-                run.add(reader.value(), out)
-        reader.rewind(end)
-    out.tool = first
     return scanned
+
+
+def _results(reader: JsonReader, run: _Run, out: Collector) -> None:
+    first = out.tool if out.tool != "sarif" else run.tool
+    out.tool = run.tool
+    for result in reader.values():
+        run.add(result, out)
+    out.tool = first
 
 
 def _invocation(invocation: object, out: Collector) -> None:
@@ -102,47 +116,62 @@ class _Run:
 
     def add(self, result: object, out: Collector) -> None:
         """Add one result, unless it is no finding."""
-        if (string(result, "kind") or "fail") not in _FINDING_KINDS:
+        if not isinstance(result, dict):
+            raise Unreadable("a result of the SARIF log is no object")
+        if (
+            result.get("kind", "fail") not in _FINDING_KINDS
+            or result.get("baselineState") == "absent"
+        ):
             return
-        if string(result, "baselineState") == "absent":
-            return
-        if _is_suppressed(result):
+        if "suppressions" in result and _is_suppressed(result):
             out.suppressed += 1
             return
-        rule = self._rule(result)
-        name = string(result, "ruleId") or string(result, "rule", "id") or string(rule, "id")
+        name = string(result, "ruleId") or string(result, "rule", "id")
+        rule = self._rule(result, name)
+        name = name or string(rule, "id")
         level = string(result, "level") or string(rule, "defaultConfiguration", "level")
         if level == "none":
             return
+        kind = kind_of_rule(self.tool, name)
+        severity = _LEVELS.get(level or "warning", Severity.ERROR)
+        message = _message(result, rule)
+        root = None
+        if is_syntax_rule(name):
+            root = f"syntax {self._file(member(self._location(result), 'artifactLocation'))}"
+        group = out.count(kind, severity, message, name, root)
+        if group is None:
+            return
         location = self._location(result)
         region = member(location, "region")
-        file = self._file(member(location, "artifactLocation"))
-        out.add(
-            kind_of_rule(self.tool, name),
-            _LEVELS.get(level or "warning", Severity.ERROR),
-            _message(result, rule),
+        out.keep(
+            group,
+            kind,
+            severity,
+            message,
             rule=name,
-            file=file,
+            file=self._file(member(location, "artifactLocation")),
             line=integer(region, "startLine"),
             column=integer(region, "startColumn"),
             end_line=integer(region, "endLine") or integer(region, "startLine"),
             end_column=integer(region, "endColumn"),
             uri=True,
-            root=f"syntax {file}" if is_syntax_rule(name) else None,
         )
 
-    def _rule(self, result: object) -> object:
-        name = string(result, "ruleId") or string(result, "rule", "id")
-        extension = integer(result, "rule", "toolComponent", "index")
+    def _rule(self, result: dict[object, object], name: str | None) -> object:
+        """The descriptor of the rule: by index, else by id."""
         rules = self._rules
-        if extension is not None:
-            rules = objects(_at(self._extensions, extension), "rules")
-        index = integer(result, "ruleIndex")
-        index = integer(result, "rule", "index") if index is None else index
+        index = integer(result, "ruleIndex") if "ruleIndex" in result else None
+        if "rule" in result:
+            extension = integer(result, "rule", "toolComponent", "index")
+            if extension is not None:
+                rules = objects(_at(self._extensions, extension), "rules")
+            index = integer(result, "rule", "index") if index is None else index
         found = _at(rules, index)
         if found is None and name is not None:
-            # section 3.52.4: a rule id may add components to the id of its descriptor
-            found = self._by_id.get(name) or self._by_id.get(name.rpartition("/")[0])
+            found = self._by_id.get(name)
+            if found is None and "/" in name:
+                # section 3.52.4: a rule id may add components to the id of its descriptor
+                found = self._by_id.get(name.rpartition("/")[0])
         return found
 
     def _location(self, result: object) -> object:
@@ -178,10 +207,11 @@ def _is_suppressed(result: object) -> bool:
     )
 
 
-def _message(result: object, rule: object) -> str:
-    text = string(result, "message", "text") or string(result, "message", "markdown")
+def _message(result: dict[object, object], rule: object) -> str:
+    message = result.get("message")
+    text = string(message, "text") or string(message, "markdown")
     if text is None:
-        name = string(result, "message", "id")
+        name = string(message, "id")
         text = name and string(rule, "messageStrings", name, "text")
     if text is None:
         return (
@@ -190,10 +220,8 @@ def _message(result: object, rule: object) -> str:
             or string(rule, "name")
             or "(no message)"
         )
-    arguments = objects(result, "message", "arguments")
-    if not arguments:
-        return text
-    return _PLACEHOLDER.sub(lambda found: _argument(arguments, found), text)
+    arguments = objects(message, "arguments") if "{" in text else []
+    return _PLACEHOLDER.sub(lambda found: _argument(arguments, found), text) if arguments else text
 
 
 def _argument(arguments: list[object], found: re.Match[str]) -> str:

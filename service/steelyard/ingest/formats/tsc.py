@@ -29,26 +29,30 @@ _FOUND = re.compile(rb"^Found (\d{1,9}) errors?[ .]", re.MULTILINE)
 def parse(data: bytes, out: Collector) -> None:
     """Read what tsc printed."""
     data = strip_ansi(data)
-    add = out.add
     pretty = False
     for match in _ERROR.finditer(data):
-        file, line, column, file2, line2, column2, severity, code, message = match.groups()
+        file, line, column, file2, line2, column2, gravity, code, text = match.groups()
         if file is None and file2 is not None:
             pretty = True
             file, line, column = file2, line2, column2
         rule = code.decode()
         family = rule[2] if len(rule) == 6 else ""  # 1: syntax, 5: options
-        path = None if file is None else decode(file)
-        add(
-            Kind.BUILD if path is None or family in ("1", "5") else Kind.TYPECHECK,
-            _SEVERITIES[severity],
-            decode(message),
-            rule=rule,
-            file=path,
-            line=int(line) if line else None,
-            column=int(column) if column else None,
-            root=f"syntax {path}" if family == "1" else None,
-        )
+        kind = Kind.BUILD if file is None or family in ("1", "5") else Kind.TYPECHECK
+        severity = _SEVERITIES[gravity]
+        message = decode(text)
+        root = f"syntax {decode(file)}" if family == "1" and file is not None else None
+        group = out.count(kind, severity, message, rule, root)
+        if group is not None:
+            out.keep(
+                group,
+                kind,
+                severity,
+                message,
+                rule=rule,
+                file=decode(file) if file is not None else None,
+                line=int(line) if line else None,
+                column=int(column) if column else None,
+            )
     found = _FOUND.search(data)
     if pretty and found is None:
         raise Unreadable("tsc's closing line 'Found N errors' is missing")

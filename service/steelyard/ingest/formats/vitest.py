@@ -47,8 +47,8 @@ def _suite(reader: JsonReader, out: Collector) -> None:
     if mark is not None:
         end = reader.offset
         reader.rewind(mark)
-        for _ in reader.items():
-            _test(reader.value(), file, out)
+        for test in reader.values():
+            _test(test, file, out)
         reader.rewind(end)
     if string(kept, "status") == "failed" and out.failed == failed:
         out.failed += 1
