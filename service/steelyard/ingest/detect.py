@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 
 from steelyard.ingest.collect import Unreadable
@@ -13,6 +14,7 @@ __all__ = ["detect"]
 
 _HEAD = 64 * 1024
 _MAX_KEYS = 200
+_Utf8Decoder = codecs.getincrementaldecoder("utf-8")
 
 # The first rule whose keys are all there names the format.
 _OBJECTS: tuple[tuple[frozenset[str], Format], ...] = (
@@ -82,9 +84,15 @@ def detect(data: bytes) -> Format | None:
     json_line = edges.find(b"\n{")
     if json_line >= 0:  # build tools print a line or two before the first JSON
         return _first(_line_keys(edges[json_line + 1 :]), _LINES)
-    if not edges.strip() or b"\x00" in edges:
-        return None
-    return Format.TEXT
+    return Format.TEXT if edges.strip() and _is_text(head) else None
+
+
+def _is_text(head: bytes) -> bool:
+    """Whether this is UTF-8 without NUL; a character cut at the end is no fault."""
+    try:
+        return "\x00" not in _Utf8Decoder().decode(head)
+    except UnicodeDecodeError:
+        return False
 
 
 def _first(keys: set[str], rules: tuple[tuple[frozenset[str], Format], ...]) -> Format | None:

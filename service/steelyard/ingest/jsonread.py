@@ -18,7 +18,7 @@ from steelyard.ingest.collect import Unreadable
 __all__ = ["JsonReader", "integer", "json_lines", "loads", "member", "objects", "string"]
 
 _WINDOW = 64 * 1024
-MAX_VALUE_BYTES = 4 * 1024 * 1024
+MAX_VALUE_BYTES = 1024 * 1024
 MAX_VALUE_PARTS = 100_000
 """Braces, brackets and commas in one value that is decoded as a whole."""
 MAX_DEPTH = 200

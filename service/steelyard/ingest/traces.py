@@ -7,23 +7,23 @@ from collections.abc import Iterator
 
 __all__ = ["compared", "frames"]
 
-_END = 16 * 1024
+_END = 8 * 1024
 """Bytes of a trace looked at, from its head and from its tail."""
 
 _NUMBER = r"(\d{1,9})"
 # Deepest frame last: Python's own traceback, and pytest's `path:line: Error` after each entry.
 _INNERMOST_LAST = re.compile(
     rf'^E?[ ]{{0,8}}File "([^"\n]{{1,1024}})", line {_NUMBER}'
-    rf"|^((?:[A-Za-z]:)?[^\s:][^:\n]{{0,1024}}):{_NUMBER}:(?: (?:in )?[\w.<>]|[ ]*$)",
+    rf"|^((?:[A-Za-z]:)?[^\s:][^:\n]{{0,1024}}+):{_NUMBER}:(?: (?:in )?[\w.<>]|[ ]*$)",
     re.MULTILINE,
 )
 # Deepest frame first: JavaScript, Rust, Go, .NET, and `path:line:column` alone on a line.
-_PATH = r"((?:file://|[A-Za-z]:(?=[\\/]))?[^\s():\"'<>|]{1,1024})"
+_PATH = r"((?:file://|[A-Za-z]:(?=[\\/]))?[^\s():\"'<>|]{1,1024}+)"
 _INNERMOST_FIRST = re.compile(
-    rf"\(((?:file://|[A-Za-z]:(?=[\\/]))?[^():\n]{{1,1024}}):{_NUMBER}:{_NUMBER}\)"
+    rf"\(((?:file://|[A-Za-z]:(?=[\\/]))?+[^():\n]{{1,1024}}+):{_NUMBER}:{_NUMBER}\)"
     rf"|(?:\bat |\u276f (?:[^\n/]{{1,200}} )?|\bpanicked at (?:'[^\n']{{0,500}}', )?|^\s{{0,32}})"
     rf"{_PATH}:{_NUMBER}(?::{_NUMBER})?(?=[:\s]|$)"
-    rf"|\bin ([^\n:]{{0,2}}:?[^\n:]{{1,256}}):line {_NUMBER}",
+    rf"|\bin ((?:[A-Za-z]:)?+[^\n:]{{1,256}}+):line {_NUMBER}",
     re.MULTILINE,
 )
 

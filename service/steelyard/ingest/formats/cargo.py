@@ -26,6 +26,7 @@ _RESULT = re.compile(
     rb"^test result: \w{1,10}\. (\d{1,9}) passed; (\d{1,9}) failed; (\d{1,9}) ignored", re.MULTILINE
 )
 _FAILED = re.compile(rb"^test (\S[^\r\n]{0,500}?) \.\.\. FAILED\r?$", re.MULTILINE)
+_BUILD_ONLY = frozenset({"build", "check", "clippy", "--no-run"})
 _MAX_SECTION = 64 * 1024
 _MAX_NAMES = 10_000
 
@@ -33,30 +34,37 @@ _MAX_NAMES = 10_000
 def parse(data: bytes, out: Collector) -> None:
     """Read cargo's JSON and the test output mixed into it."""
     finished: object = None
+    binaries = 0
     for line, message in json_lines(data):
         reason = string(message, "reason")
         if reason == "compiler-message":
             _diagnostic(member(message, "message"), out)
+        elif reason == "compiler-artifact":
+            is_test = member(message, "profile", "test") is True
+            binaries += is_test and string(message, "executable") is not None
         elif reason == "build-finished":
             finished = member(message, "success")
             if finished is not True:
                 out.red = True
         elif message is not None and reason is None:
             raise Unreadable(f"not a line of cargo's JSON: {line[:80]!r}")
+    words = (out.run.command or "").split()
+    only_built = not _BUILD_ONLY.isdisjoint(words)
     tests = strip_ansi(data)
-    results = [tuple(map(int, match.groups())) for match in _RESULT.finditer(tests)]
-    if finished is None and not results:
-        raise Unreadable("cargo's closing 'build-finished' is missing")
-    suites = sum(1 for _ in _RUNNING.finditer(tests))
-    if suites > len(results):
-        raise Unreadable(f"{suites} test binaries began and {len(results)} ended")
-    out.runs_tests = bool(suites) or "test" in (out.run.command or "").split()
-    for passed, failed, ignored in results:
-        out.passed += passed
-        out.failed += failed
-        out.skipped += ignored
+    begun = sum(1 for _ in _RUNNING.finditer(tests))
+    out.runs_tests = not only_built and bool(binaries or begun or "test" in words)
+    ended = 0
+    for match in _RESULT.finditer(tests):
+        ended += 1
+        out.passed += int(match[1])
+        out.failed += int(match[2])
+        out.skipped += int(match[3])
     _failures(tests, out)
     out.declared_failures(out.failed)
+    if finished is None and not ended:
+        raise Unreadable("cargo's closing 'build-finished' is missing")
+    if begun > ended or (ended and not out.failed and not only_built and binaries > ended):
+        raise Unreadable(f"of {max(begun, binaries)} test binaries {ended} ended")
 
 
 def _diagnostic(message: object, out: Collector) -> None:

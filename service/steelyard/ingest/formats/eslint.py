@@ -33,10 +33,18 @@ def parse(data: bytes, out: Collector) -> None:
 def _add(message: object, file: str | None, out: Collector) -> None:
     rule = string(message, "ruleId")
     fatal = member(message, "fatal") is True
-    out.add(
-        Kind.BUILD if fatal else kind_of_rule("eslint", rule),
-        Severity.WARNING if integer(message, "severity") == 1 and not fatal else Severity.ERROR,
-        string(message, "message") or "",
+    kind = Kind.BUILD if fatal else kind_of_rule("eslint", rule)
+    mild = integer(message, "severity") == 1 and not fatal
+    severity = Severity.WARNING if mild else Severity.ERROR
+    text = string(message, "message") or ""
+    group = out.count(kind, severity, text, rule)
+    if group is None:
+        return
+    out.keep(
+        group,
+        kind,
+        severity,
+        text,
         rule=rule,
         file=file,
         line=integer(message, "line"),

@@ -17,7 +17,7 @@ from steelyard.ingest.text import decode, strip_ansi
 
 __all__ = ["parse"]
 
-_MAX_OPEN = 10_000
+_MAX_OPEN = 20_000
 _MAX_OUTPUT = 16 * 1024
 _COMPILER = re.compile(r"^(?:vet: )?(\S[^\r\n:]{0,1024}\.go):(\d{1,9})(?::(\d{1,9}))?: (.+)$")
 _FAILURE = re.compile(r"^\s{0,64}(\S[^\r\n:]{0,1024}\.go):(\d{1,9}): ", re.MULTILINE)

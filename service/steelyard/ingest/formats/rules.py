@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from steelyard.ingest.model import Kind
 
@@ -28,6 +29,7 @@ def is_syntax_rule(rule: str | None) -> bool:
     return rule in _SYNTAX
 
 
+@lru_cache(maxsize=1_024)
 def kind_of_rule(tool: str, rule: str | None) -> Kind:
     """The kind of a finding of `rule` by a static analysis `tool`."""
     name = tool.lower()

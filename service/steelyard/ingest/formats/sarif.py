@@ -25,7 +25,7 @@ _REFERRED = ("artifacts", "originalUriBaseIds")
 _KEEP = frozenset({"tool", "invocations", *_REFERRED})
 _LEVELS = {"error": Severity.ERROR, "warning": Severity.WARNING, "note": Severity.NOTE}
 _FINDING_KINDS = ("fail", "open", "review")
-_MAX_RULES = 100_000
+_NO_MESSAGE = "(no message)"
 _PLACEHOLDER = re.compile(r"\{(\d{1,2})\}")
 
 
@@ -210,6 +210,8 @@ def _is_suppressed(result: object) -> bool:
 def _message(result: dict[object, object], rule: object) -> str:
     message = result.get("message")
     text = string(message, "text") or string(message, "markdown")
+    if text is None and rule is None:
+        return _NO_MESSAGE
     if text is None:
         name = string(message, "id")
         text = name and string(rule, "messageStrings", name, "text")
@@ -218,7 +220,7 @@ def _message(result: dict[object, object], rule: object) -> str:
             string(rule, "shortDescription", "text")
             or string(rule, "fullDescription", "text")
             or string(rule, "name")
-            or "(no message)"
+            or _NO_MESSAGE
         )
     arguments = objects(message, "arguments") if "{" in text else []
     return _PLACEHOLDER.sub(lambda found: _argument(arguments, found), text) if arguments else text
