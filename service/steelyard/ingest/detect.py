@@ -68,9 +68,27 @@ _TEXTS: tuple[tuple[re.Pattern[bytes], Format], ...] = (
 )
 
 
-def detect(data: bytes) -> Format | None:
-    """The format of `data`, None when it cannot be told: never a guess between two."""
+# What a tool that found nothing prints says too little: the command tells then.
+_COMMANDS: dict[bytes, dict[str, Format]] = {
+    b"[]": {"eslint": Format.ESLINT, "ruff": Format.RUFF},
+    b"": {
+        "tsc": Format.TSC,
+        "mypy": Format.MYPY,
+        **dict.fromkeys(("gcc", "g++", "cc", "clang", "clang++"), Format.GCC),
+    },
+}
+
+
+def detect(data: bytes, command: str | None = None) -> Format | None:
+    """The format of `data`, None when it cannot be told: never a guess between two.
+
+    The command that printed it is asked only where the content is an empty list or nothing.
+    """
     head = data[:_HEAD].lstrip()
+    if (by_tool := _COMMANDS.get(head.rstrip())) is not None and len(data) < _HEAD:
+        tools = {word.rpartition("/")[2] for word in (command or "").split()}
+        named = {by_tool[tool] for tool in tools if tool in by_tool}
+        return named.pop() if len(named) == 1 else None
     if head.startswith(b"<"):
         return Format.JUNIT if re.search(rb"<(?:\w{1,40}:)?testsuites?[\s/>]", head) else None
     if head.startswith(b"{"):

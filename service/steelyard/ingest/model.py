@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from steelyard.errors import InvalidInputError
+
 __all__ = [
     "DEFAULT_MAX_BYTES",
     "DEFAULT_MAX_ITEMS",
@@ -190,6 +192,11 @@ class ToolRun:
     allow_zero_tests: bool = False
     max_items: int = DEFAULT_MAX_ITEMS
     max_bytes: int = DEFAULT_MAX_BYTES
+
+    def __post_init__(self) -> None:
+        for name in ("max_items", "max_bytes"):
+            if getattr(self, name) < 1:
+                raise InvalidInputError.at(name, "OUT_OF_RANGE", "must be at least 1")
 
 
 @dataclass(frozen=True, slots=True)

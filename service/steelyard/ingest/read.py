@@ -100,7 +100,7 @@ def read_report(data: bytes, run: ToolRun) -> ToolReport:
     a report with a problem has not passed. Output beyond `run.max_bytes` is not looked at.
     """
     head = unwrap(data[: run.max_bytes])
-    name = run.format or detect(head)
+    name = run.format or detect(head, run.command)
     if name is None:
         out = Collector(run, "unknown")
         out.problem(
