@@ -23,7 +23,7 @@ from steelyard.ingest.model import (
 )
 from steelyard.ingest.paths import Locator, is_vendored
 from steelyard.ingest.text import clean, one_line
-from steelyard.ingest.traces import compared, frames
+from steelyard.ingest.traces import compared, frames, jvm_frame
 
 __all__ = ["Collector", "Group", "Unreadable"]
 
@@ -252,7 +252,9 @@ class Collector:
             if inside is not None and found is not None and not is_vendored(inside):
                 return inside, found, None
             raw = raw or _as_text(frame, frame_line, frame_column)
-        return path, position if path is not None else None, raw if path is None else None
+        if path is not None:
+            return path, position, None
+        return None, None, raw or (jvm_frame(trace) if trace else None)
 
     def findings(self) -> tuple[tuple[Finding, ...], int]:
         """The findings kept, in the order of the report, and how many are in none of them."""

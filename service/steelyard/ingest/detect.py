@@ -141,11 +141,13 @@ def _object_keys(data: bytes) -> set[str]:
 
 
 def _item_keys(data: bytes) -> set[str] | None:
-    """The keys of the first item of a list, None when the data is no such list."""
+    """The keys of the first item of a list, None when the data is no JSON: `[1/9] building`."""
     reader = JsonReader(data)
     try:
         for _ in reader.items():
-            return set(reader.members()) if reader.peek() == "{" else None
+            if reader.peek() == "{":
+                return set(reader.members())
+        reader.end()
     except Unreadable:
         return None
     return set()

@@ -44,7 +44,10 @@ def unwrap(data: bytes) -> bytes:
     if data.startswith(b"\xef\xbb\xbf"):
         return data[3:]
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16", "replace").encode("utf-8", "replace")
+        try:
+            return data.decode("utf-16").encode()
+        except UnicodeDecodeError:
+            return data
     return data
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-__all__ = ["compared", "frames"]
+__all__ = ["compared", "frames", "jvm_frame"]
 
 _END = 8 * 1024
 """Bytes of a trace looked at, from its head and from its tail."""
 
+_FILE_MARKS = frozenset("./\\")
 _NUMBER = r"(\d{1,9})"
 # Deepest frame last: Python's own traceback, and pytest's `path:line: Error` after each entry.
 _INNERMOST_LAST = re.compile(
@@ -36,11 +37,32 @@ def frames(trace: str) -> Iterator[tuple[str, int, int | None]]:
         (found[1] or found[3], int(found[2] or found[4]), None)
         for found in _INNERMOST_LAST.finditer(trace)
     ]
-    yield from reversed(python)
+    yield from (frame for frame in reversed(python) if _is_file(frame[0]))
     for found in _INNERMOST_FIRST.finditer(trace):
         path = found[1] or found[4] or found[7]
         column = found[3] or found[6]
-        yield path, int(found[2] or found[5] or found[8]), int(column) if column else None
+        if _is_file(path):
+            yield path, int(found[2] or found[5] or found[8]), int(column) if column else None
+
+
+def _is_file(path: str) -> bool:
+    """Whether it looks like a file: a time of day or a ratio does not."""
+    return not _FILE_MARKS.isdisjoint(path)
+
+
+_JVM_FRAME = re.compile(
+    r"\bat (?!(?:java|jdk|sun|org\.(?:junit|testng|hamcrest|assertj)|kotlin|scala)\.)"
+    r"([\w.$]{1,500}+\([\w$]{1,200}+\.(?:java|kt|scala|groovy):\d{1,9}\))"
+)
+
+
+def jvm_frame(trace: str) -> str | None:
+    """The innermost frame of a JVM stack that is not the runtime's or the test library's, as text.
+
+    It names a class and the base name of a file: not enough for a path in the repository.
+    """
+    found = _JVM_FRAME.search(trace[: 2 * _END])
+    return found[1] if found else None
 
 
 _LABELLED = re.compile(

@@ -57,6 +57,7 @@ def _run(reader: JsonReader, out: Collector) -> bool:
         if key == "results":
             scanned = reader.peek() == "["
             if scanned and "tool" in kept and not reader.ahead(*_REFERRED):
+                _name(out, _Run(kept))
                 _results(reader, _Run(kept), out)
                 done = True
             else:
@@ -64,6 +65,7 @@ def _run(reader: JsonReader, out: Collector) -> bool:
         elif key in _KEEP:
             kept[key] = reader.value()
     run = _Run(kept)
+    _name(out, run)
     if scanned and not done and results is not None:
         end = reader.offset
         reader.rewind(results)
@@ -77,9 +79,14 @@ def _run(reader: JsonReader, out: Collector) -> bool:
     return scanned
 
 
+def _name(out: Collector, run: _Run) -> None:
+    """The log is called after the tool of its first run."""
+    if out.tool == "sarif":
+        out.tool = run.tool
+
+
 def _results(reader: JsonReader, run: _Run, out: Collector) -> None:
-    first = out.tool if out.tool != "sarif" else run.tool
-    out.tool = run.tool
+    first, out.tool = out.tool, run.tool
     for result in reader.values():
         run.add(result, out)
     out.tool = first
