@@ -12,9 +12,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from ingest_probe import CASES
 
-PROBE = Path(__file__).parent / "ingest_probe.py"
+from tests.support.hostile_reports import CASES
+
+PROBE = Path(__file__).parents[1] / "support" / "hostile_reports.py"
 SERVICE = Path(__file__).parents[2] / "service"
 CPU_SECONDS = 120
 WORKING_SET = 4 * 1024 * 1024

@@ -103,7 +103,10 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A range in a file. Lines and columns count from 1; `end_*` are inclusive of the last line."""
+    """A range in a file. Lines and columns count from 1.
+
+    `end_line` is the last line of the range, `end_column` the column after its last character.
+    """
 
     line: int
     column: int | None = None

@@ -1,7 +1,7 @@
 """Builds hostile reports, and reads one and prints what that cost. Run by the hostile-input tests.
 
-    python ingest_probe.py build CASE FILE
-    python ingest_probe.py read CASE FILE
+    python hostile_reports.py build CASE FILE
+    python hostile_reports.py read CASE FILE
 
 `read` prints a JSON object: bytes of the report, seconds, how far the peak resident size grew
 beyond the report itself in bytes, and what came out. It is a process of its own so that what
