@@ -59,6 +59,7 @@ def test_sarif_oddities() -> None:
         ("sarif-no-runs.sarif", "EVALUATOR_ERROR"),
         ("sarif-old-version.sarif", "REPORT_UNREADABLE"),
         ("junit-dtd.xml", "REPORT_UNREADABLE"),
+        ("junit-dtd-alone.xml", "REPORT_UNREADABLE"),
         ("junit-external-entity.xml", "REPORT_UNREADABLE"),
         ("junit-empty.xml", "NO_TESTS_RAN"),
     ],

@@ -32,6 +32,8 @@ EXPECTED: dict[str, tuple[list[str], int, int]] = {
     "junit-many": ([DISAGREES], 200_000, 0),
     "eslint-dense": ([DISAGREES], 300_000, 0),
     "tsc-million": ([DISAGREES], MILLION, 0),
+    "tsc-distinct": ([DISAGREES], 200_000, 0),
+    "sarif-distinct": ([DISAGREES], 120_000, 0),
     "gcc-many": ([DISAGREES], 300_000, 0),
     "mypy-many": ([DISAGREES], 300_000, 0),
     "line-10mb-tsc": SILENT,

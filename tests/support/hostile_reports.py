@@ -52,6 +52,22 @@ CASES: dict[str, Case] = {
         DEFAULT,
     ),
     "tsc-million": (lambda: b"a.ts(1,2): error TS1234: no\n" * 1_000_000, None, 512 * MIB),
+    "tsc-distinct": (
+        lambda: b"".join(b"f%d.ts(1,2): error TS%d: no %d\n" % (n, n, n) for n in range(200_000)),
+        None,
+        DEFAULT,
+    ),
+    "sarif-distinct": (
+        lambda: sarif(
+            b"".join(
+                b'{"ruleId":"R%d","level":"error","message":{"text":"m%d"}},' % (n, n)
+                for n in range(120_000)
+            ),
+            1,
+        ),
+        None,
+        DEFAULT,
+    ),
     "gcc-many": (lambda: b"a.c:1:2: error: no\n" * 300_000, None, 512 * MIB),
     "mypy-many": (lambda: b"a.py:1: error: no  [x]\n" * 300_000, None, 512 * MIB),
     "go-open": (
@@ -117,6 +133,11 @@ CASES: dict[str, Case] = {
     ),
     "json-dense-value": (
         lambda: sarif(b'{"a":[' + b"[]," * (2 * MIB) + b"0]}", 1),
+        Format.SARIF,
+        DEFAULT,
+    ),
+    "json-dense-small": (
+        lambda: sarif(b'{"a":[' + b"[]," * 320_000 + b"0]}", 1),
         Format.SARIF,
         DEFAULT,
     ),

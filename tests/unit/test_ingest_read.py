@@ -125,6 +125,22 @@ def test_cargo_test_binaries_that_never_ran() -> None:
     assert read(built + done, exit_code=0, command="cargo test --no-run").passed
 
 
+def test_a_test_binary_of_cargo_that_did_not_end() -> None:
+    done = b'{"reason":"build-finished","success":true}\n'
+    ran = b"running 1 test\ntest result: ok. 1 passed; 0 failed; 0 ignored\n"
+    assert reasons(read(done + ran + b"running 1 test\n", exit_code=0)) == [
+        Reason.REPORT_UNREADABLE
+    ]
+
+
+def test_pretty_output_of_tsc_without_its_closing_line() -> None:
+    line = b"a.ts:1:2 - error TS2322: no\n"
+    assert reasons(read(line, exit_code=2)) == [Reason.REPORT_UNREADABLE]
+    assert reasons(read(line + b"\nFound 1 error in a.ts:1\n", exit_code=2)) == []
+    missing = read(line + b"\nFound 2 errors in a.ts:1\n", exit_code=2)
+    assert missing.findings[1].message == "The report counts 2 failures but lists 1."
+
+
 def test_the_excerpt_keeps_head_and_tail() -> None:
     data = b"first line\n" + b"x" * 50_000 + b"\n\x1b[31mlast line\x1b[0m\n"
     report = read(data, format=Format.TEXT, exit_code=0)
