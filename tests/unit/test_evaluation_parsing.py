@@ -12,9 +12,13 @@ from steelyard.evaluation import (
     Category,
     Contract,
     Criterion,
+    Judgement,
+    Judgements,
     Location,
+    Note,
     Outcome,
     Priority,
+    Regression,
     Ruling,
     Severity,
     StrategyRun,
@@ -335,5 +339,36 @@ def test_refuses_an_iteration_out_of_range(iteration: int) -> None:
 def test_refuses_runs_with_the_path(runs: list[StrategyRun], path: str, reason: str) -> None:
     with pytest.raises(InvalidInputError) as refused:
         evaluate(Contract("a", "b"), iteration=1, timestamp="2026-01-31T12:00:00Z", runs=runs)
+    (violation,) = refused.value.violations
+    assert (violation.path, violation.reason) == (path, reason)
+
+
+@pytest.mark.parametrize(
+    ("judgements", "path", "reason"),
+    [
+        (
+            Judgements((Judgement("a", Ruling.PASS, "\ud800"),)),
+            "judgements[0].evidence",
+            "NOT_UNICODE",
+        ),
+        (Judgements(notes=(Note("x" * 65_537),)), "feedback[0].description", "TOO_LONG"),
+        (Judgements(notes=(Note(" "),)), "feedback[0].description", "BLANK"),
+        (
+            Judgements(regressions=(Regression("r", "e", Severity.MINOR, ("\udfff",)),)),
+            "regressions[0].affectedFiles[0]",
+            "NOT_UNICODE",
+        ),
+    ],
+)
+def test_values_built_by_hand_are_held_to_the_same(
+    judgements: Judgements, path: str, reason: str
+) -> None:
+    with pytest.raises(InvalidInputError) as refused:
+        evaluate(
+            Contract("a", "b", criteria=(Criterion("a", "d"),)),
+            iteration=1,
+            timestamp="2026-01-31T12:00:00Z",
+            judgements=judgements,
+        )
     (violation,) = refused.value.violations
     assert (violation.path, violation.reason) == (path, reason)

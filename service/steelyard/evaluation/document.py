@@ -214,9 +214,10 @@ def _read_known(field: Field) -> Known:
     )
     description = field["description"].text()
     given = field["fingerprint"].optional_text(_FINGERPRINT_LENGTH)
-    identity = note_identity(file, rule, criterion, description)
+    if given is None:
+        (given,) = fingerprints([(note_identity(file, rule, criterion, description), ())])
     return Known(
-        fingerprint=given or fingerprints([(identity, ())])[0],
+        fingerprint=given,
         description=description,
         file=file,
         rule_id=rule,

@@ -11,7 +11,7 @@ from enum import StrEnum
 from steelyard.errors import InvalidInputError, Violation
 from steelyard.evaluation import feedback
 from steelyard.evaluation.contract import Contract, natural_key
-from steelyard.evaluation.fields import require
+from steelyard.evaluation.fields import check_texts, require
 from steelyard.evaluation.fingerprint import packed_test
 from steelyard.evaluation.inputlint import lint_judgements
 from steelyard.evaluation.judgement import Judgement, Judgements
@@ -28,8 +28,8 @@ from steelyard.evaluation.progress import (
     check_previous,
     criterion_regressions,
     progress,
+    state_of,
     test_regressions,
-    with_states,
 )
 from steelyard.evaluation.strategies import StrategyOutcome, StrategyRun, run_strategies
 from steelyard.evaluation.summary import summarise
@@ -88,6 +88,8 @@ def evaluate(
     """
     judgements = judgements or Judgements()
     _check_request(iteration, timestamp)
+    _check_words(contract, judgements)
+    check_texts(tuple(runs), "runs")
     _check_references(contract, judgements)
     if previous is not None:
         check_previous(previous, contract, iteration)
@@ -109,11 +111,8 @@ def evaluate(
     breached = _breached(contract, judgements)
     regressions = _regressions(judgements, outcomes, results, previous)
     why = reasons(outcomes, criteria, regressions, [contract.non_goals[i] for i in breached])
-    items = with_states(
-        feedback.fingerprinted(
-            _drafts(contract, judgements, outcomes, results, breached, previous)
-        ),
-        previous,
+    items = feedback.finished(
+        _drafts(contract, judgements, outcomes, results, breached, previous), state_of(previous)
     )
     checked = {check.index_in(contract.non_goals) for check in judgements.non_goals}
     standing = progress(
@@ -170,6 +169,25 @@ def _check_request(iteration: int, timestamp: str) -> None:
         valid = False
     message = "must be RFC 3339 with seconds and offset, like 2026-01-31T12:00:00Z"
     require(valid, "timestamp", "MALFORMED", message)
+
+
+def _check_words(contract: Contract, judgements: Judgements) -> None:
+    check_texts(contract, "contract")
+    for name, entries in (
+        ("judgements", judgements.criteria),
+        ("regressions", judgements.regressions),
+        ("nonGoals", judgements.non_goals),
+        ("feedback", judgements.notes),
+    ):
+        check_texts(entries, name)
+    for name, descriptions in (
+        ("contract.successCriteria", [criterion.description for criterion in contract.criteria]),
+        ("regressions", [regression.description for regression in judgements.regressions]),
+        ("feedback", [note.description for note in judgements.notes]),
+    ):
+        for index, text in enumerate(descriptions):
+            path = f"{name}[{index}].description"
+            require(bool(text.strip()), path, "BLANK", "must not be blank")
 
 
 def _check_references(contract: Contract, judgements: Judgements) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 from steelyard.evaluation.contract import Contract, Criterion
 from steelyard.evaluation.fingerprint import fingerprints, skeleton
@@ -18,6 +19,7 @@ from steelyard.evaluation.model import (
     Priority,
     Regression,
     Severity,
+    State,
     shorten,
 )
 from steelyard.evaluation.strategies import StrategyOutcome
@@ -29,7 +31,7 @@ __all__ = [
     "Draft",
     "criterion_draft",
     "finding_drafts",
-    "fingerprinted",
+    "finished",
     "non_goal_draft",
     "non_goal_rule",
     "note_draft",
@@ -226,17 +228,22 @@ def criterion_draft(criterion: Criterion, judgement: Judgement, *, regressed: bo
     priority = criterion_priority(criterion, category)
     if regressed and criterion.required:
         priority = Priority.CRITICAL
-    wrong = judgement.feedback or judgement.evidence or "The criterion failed."
+    wrong = _said(judgement.feedback, judgement.evidence, "The criterion failed.")
     item = FeedbackItem(
         priority=priority,
         category=Category.REGRESSION if regressed else category,
         description=shorten(wrong, MAX_DESCRIPTION),
-        expected=shorten(judgement.expected or criterion.description, MAX_DESCRIPTION),
+        expected=shorten(_said(judgement.expected, criterion.description), MAX_DESCRIPTION),
         location=judgement.location or _first_place(f"{wrong} {judgement.evidence}"),
         reproduction=judgement.reproduction,
         criterion_id=criterion.criterion_id,
     )
     return Draft(item, ("criterion", criterion.criterion_id))
+
+
+def _said(*texts: str | None) -> str:
+    """The first text with something visible in it; the last one when none has."""
+    return next((text for text in texts if text and text.strip()), texts[-1] or "")
 
 
 _PLACE = re.compile(r"(?<![\w./-])([\w.-]{1,100}(?:/[\w.-]{1,100}){0,30}\.\w{1,10}):(\d{1,9})\b")
@@ -267,7 +274,7 @@ def note_draft(note: Note, contract: Contract, failed: Iterable[str]) -> Draft:
         category=category,
         description=shorten(note.description, MAX_DESCRIPTION),
         expected=shorten(
-            note.expected or (criterion.description if criterion else ""), MAX_DESCRIPTION
+            _said(note.expected, criterion.description if criterion else ""), MAX_DESCRIPTION
         ),
         location=note.location,
         reproduction=note.reproduction,
@@ -316,7 +323,9 @@ def non_goal_draft(index: int, non_goal: str, evidence: str) -> Draft:
     item = FeedbackItem(
         priority=Priority.HIGH,
         category=Category.BUG,
-        description=shorten(evidence or f"A non-goal was breached: {non_goal}", MAX_DESCRIPTION),
+        description=shorten(
+            _said(evidence, f"A non-goal was breached: {non_goal}"), MAX_DESCRIPTION
+        ),
         expected=shorten(f"The non-goal holds: {non_goal}", MAX_DESCRIPTION),
         location=_first_place(evidence),
         rule_id=non_goal_rule(index),
@@ -332,14 +341,15 @@ def non_goal_rule(index: int) -> str:
 # Order ------------------------------------------------------------------------------------------
 
 
-def fingerprinted(drafts: Sequence[Draft]) -> list[FeedbackItem]:
-    """The items with their fingerprints: by priority, then file, then line; no file comes last."""
-    prints = fingerprints([(draft.identity, _order(draft.item)[1:]) for draft in drafts])
-    items = (
-        replace(draft.item, fingerprint=fingerprint)
-        for draft, fingerprint in zip(drafts, prints, strict=True)
+def finished(drafts: Sequence[Draft], state: Callable[[str], State]) -> tuple[FeedbackItem, ...]:
+    """The items, fingerprinted: by priority, then file, then line; no file comes last."""
+    orders = [_order(draft.item) for draft in drafts]
+    keys = [(draft.identity, order[1:]) for draft, order in zip(drafts, orders, strict=True)]
+    ranked = zip(orders, drafts, fingerprints(keys), strict=True)
+    return tuple(
+        replace(draft.item, fingerprint=fingerprint, state=state(fingerprint))
+        for _, draft, fingerprint in sorted(ranked, key=itemgetter(0))
     )
-    return sorted(items, key=_order)
 
 
 def _order(item: FeedbackItem) -> tuple[object, ...]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
+from functools import cache
 from typing import TypeVar
 
 from steelyard.errors import InvalidInputError
 
-__all__ = ["MAX_TEXT", "Field", "load_json", "require"]
+__all__ = ["MAX_TEXT", "Field", "check_texts", "load_json", "require"]
 
 MAX_TEXT = 64 * 1024
 """Longest accepted text, in characters."""
@@ -49,6 +50,29 @@ def load_json(data: bytes, path: str = "") -> object:
         raise InvalidInputError.at(path, "UNREADABLE_JSON", "is nested too deeply") from None
     except ValueError as error:
         raise InvalidInputError.at(path, "UNREADABLE_JSON", f"is not JSON: {error}") from None
+
+
+def check_texts(value: object, path: str) -> None:
+    """Hold every text of values that were built by hand to what parsing would hold it to.
+
+    `value` is a text, a frozen dataclass, or a tuple of these; anything else has no text. Raises
+    InvalidInputError with the path of the element by its JSON name.
+    """
+    if isinstance(value, str):
+        Field(value, path).text()
+    elif isinstance(value, tuple):
+        for index, element in enumerate(value):
+            check_texts(element, f"{path}[{index}]")
+    elif is_dataclass(value):
+        for attribute, name in _members(value.__class__):
+            check_texts(getattr(value, attribute), f"{path}.{name}")
+
+
+@cache
+def _members(kind: type[object]) -> tuple[tuple[str, str], ...]:
+    """The fields of a dataclass that can hold texts, with their JSON names."""
+    names = (field.name for field in fields(kind) if field.type not in ("bool", "int"))  # type: ignore[arg-type]  # is_dataclass said so
+    return tuple((name, name[0] + name.title().replace("_", "")[1:]) for name in names)
 
 
 def _kind(value: object) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from steelyard._core import hash_object
 from steelyard.evaluation.contract import Contract
@@ -32,8 +32,8 @@ __all__ = [
     "check_previous",
     "criterion_regressions",
     "progress",
+    "state_of",
     "test_regressions",
-    "with_states",
 ]
 
 STALLED_AFTER = 3
@@ -136,21 +136,20 @@ def test_regressions(
     return list(found.values())
 
 
-def with_states(
-    items: Iterable[FeedbackItem], previous: Previous | None
-) -> tuple[FeedbackItem, ...]:
-    """The items, each new, persisting (open in the round before) or reopened (fixed, now back)."""
+def state_of(previous: Previous | None) -> Callable[[str], State]:
+    """The state of an issue by its fingerprint: persisting when it was open in the round before,
+    reopened when it was fixed once, else new."""
     if previous is None:
-        return tuple(items)
+        return lambda _fingerprint: State.NEW
     open_before = _open(previous).keys()
-    closed = set(previous.progress.closed)
+    closed = frozenset(previous.progress.closed)
 
-    def state(item: FeedbackItem) -> State:
-        if item.fingerprint in open_before:
+    def state(fingerprint: str) -> State:
+        if fingerprint in open_before:
             return State.PERSISTING
-        return State.REOPENED if item.fingerprint in closed else State.NEW
+        return State.REOPENED if fingerprint in closed else State.NEW
 
-    return tuple(replace(item, state=state(item)) for item in items)
+    return state
 
 
 def progress(

@@ -66,11 +66,12 @@ def summarise(
     if verdict == Verdict.PASS:
         return f"{_sentence(opening)} {_sentence(_closing(items))}"
     urgent = [i for i in items if i.priority in (Priority.CRITICAL, Priority.HIGH)]
-    issues = [_issue(item) for item in urgent] or [_clause(reason.message) for reason in reasons]
-    if len(issues) == 1:
+    count = len(urgent) or len(reasons)
+    issues = [_issue(i) for i in urgent[:2]] or [_clause(r.message) for r in reasons[:2]]
+    if count == 1:
         worst = f"The most critical issue is {issues[0]}"
     else:
-        more = f" and {len(issues) - 2} more" if len(issues) > 2 else ""
+        more = f" and {count - 2} more" if count > 2 else ""
         worst = f"The most critical issues are (1) {issues[0]} and (2) {issues[1]}{more}"
     return " ".join(map(_sentence, (opening, worst, _focus(urgent, reasons, progress))))
 

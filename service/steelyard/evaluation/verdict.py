@@ -35,7 +35,7 @@ def criterion_result(criterion: Criterion, judgement: Judgement | None) -> Crite
     else:
         outcome, evidence = Outcome(judgement.ruling), judgement.evidence
         if outcome == Outcome.FAIL:
-            feedback = judgement.feedback or judgement.evidence
+            feedback = judgement.feedback or judgement.evidence or "The criterion failed."
     return CriterionResult(
         criterion_id=criterion.criterion_id,
         description=criterion.description,
@@ -108,7 +108,8 @@ def _strategy_reasons(outcome: StrategyOutcome) -> list[Reason]:
     if result.result == Outcome.PASS:
         return []
     if result.result == Outcome.SKIPPED:
-        return [Reason(Code.REQUIRED_SKIPPED, result.details, strategy=result.strategy)]
+        message = f"Required strategy {result.strategy} was skipped: {result.details}"
+        return [Reason(Code.REQUIRED_SKIPPED, message, strategy=result.strategy)]
     message = f"Required strategy {result.strategy} failed."
     return [
         Reason(Code.REQUIRED_STRATEGY_FAILED, message, strategy=result.strategy),
