@@ -236,6 +236,22 @@ def test_any_json_gives_violations(document: object) -> None:
     assert repair_document(document, CONTRACT)[0] is not None or document is None
 
 
+def test_a_document_that_nests_deep_is_a_violation() -> None:
+    deep: Any = []
+    for _ in range(900):
+        deep = [deep]
+    document = changed("regressions", deep)
+    assert found(document) == [("", "TOO_DEEP")]
+    assert not schema_valid(document)
+    assert repair_document(document, CONTRACT) == (document, ())
+
+
+def test_a_document_full_of_violations_is_bounded() -> None:
+    document = changed("generatorFeedback", ["text"] * 30_000)
+    document["criteriaResults"] = [{"criterionId": "sc-1", "evidence": ""}] * 30_000
+    assert len(lint_document(document, CONTRACT)) == 10_000
+
+
 # Repair -----------------------------------------------------------------------------------------
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import TypeVar
 
 from jsonschema import ValidationError
@@ -30,6 +31,7 @@ from steelyard.evaluation.summary import sentences
 __all__ = ["lint_document", "schema_valid", "tally"]
 
 _MAX_VIOLATIONS = 10_000
+_MAX_DEPTH = 64
 
 Json = Mapping[str, object]
 _Word = TypeVar("_Word", Outcome, Priority)
@@ -37,7 +39,7 @@ _Word = TypeVar("_Word", Outcome, Priority)
 
 def schema_valid(document: object) -> bool:
     """Whether a document satisfies the published schema of EvalResult."""
-    return validator("eval-result").is_valid(document)
+    return not _too_deep(document) and validator("eval-result").is_valid(document)
 
 
 def lint_document(document: object, contract: Contract | None = None) -> tuple[Violation, ...]:
@@ -46,12 +48,30 @@ def lint_document(document: object, contract: Contract | None = None) -> tuple[V
     With the contract, criteria are also checked against it: what is required, that each one is
     judged, and the standard of evidence of its verification method.
     """
-    found = {
-        (violation.path, violation.reason): violation
-        for violation in (*_structure(document), *_meaning(document, contract))
-    }
+    if _too_deep(document):
+        message = f"nests deeper than {_MAX_DEPTH} levels"
+        return (Violation("", "TOO_DEEP", message),)
+    violations = chain(
+        islice(_structure(document), _MAX_VIOLATIONS),
+        islice(_meaning(document, contract), _MAX_VIOLATIONS),
+    )
+    found = {(violation.path, violation.reason): violation for violation in violations}
     ordered = sorted(found.values(), key=lambda v: (_path_key(v.path), v.reason))
     return tuple(ordered[:_MAX_VIOLATIONS])
+
+
+def _too_deep(document: object) -> bool:
+    level = [document]
+    for _ in range(_MAX_DEPTH):
+        level = [
+            child
+            for value in level
+            if isinstance(value, list | dict)
+            for child in (value.values() if isinstance(value, dict) else value)
+        ]
+        if not level:
+            return False
+    return True
 
 
 _INDEX = re.compile(r"\[(\d+)\]")
@@ -106,7 +126,7 @@ def _path(parts: Iterable[str | int]) -> str:
 def _shown(value: object) -> str:
     if isinstance(value, list | dict):
         return "a list" if isinstance(value, list) else "an object"
-    text = repr(value)
+    text = repr(value[:60] if isinstance(value, str) else value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
@@ -126,8 +146,9 @@ def _meaning(document: object, contract: Contract | None) -> Iterator[Violation]
         name = criterion.get("criterionId")
         method = methods.get(name) if isinstance(name, str) else None
         yield from _at(f"criteriaResults[{index}]", _criterion(criterion, method))
+    judged = {str(criterion.get("criterionId")): criterion for _, criterion in criteria}
     for index, item in _objects(document, "generatorFeedback"):
-        yield from _at(f"generatorFeedback[{index}]", _item(item, criteria, methods))
+        yield from _at(f"generatorFeedback[{index}]", _item(item, judged, methods))
     for index, regression in _objects(document, "regressions"):
         evidence = regression.get("evidence")
         if isinstance(evidence, str):
@@ -262,7 +283,7 @@ def _criterion(criterion: Json, method: Method | None) -> Iterator[Fault]:
 
 
 def _item(
-    item: Json, criteria: Sequence[tuple[int, Json]], methods: Mapping[str, Method | None]
+    item: Json, judged: Mapping[str, Json], methods: Mapping[str, Method | None]
 ) -> Iterator[Fault]:
     file, line = item.get("file"), item.get("line")
     name, strategy = item.get("criterionId"), item.get("strategy")
@@ -281,20 +302,14 @@ def _item(
         line if isinstance(line, int) else 1 if line else None,
         method,
     )
+    criterion = judged.get(name, {}) if isinstance(name, str) else {}
     priority = _word(item.get("priority"), Priority)
-    for _, criterion in criteria:
-        outcome = _word(criterion.get("result"), Outcome)
-        required = criterion.get("required")
-        if (
-            priority is not None
-            and isinstance(required, bool)
-            and outcome is not None
-            and isinstance(name, str)
-            and criterion.get("criterionId") == name
-        ):
-            misfit = priority_fault(priority, required=required, failed=outcome == Outcome.FAIL)
-            if misfit:
-                yield misfit
+    outcome = _word(criterion.get("result"), Outcome)
+    required = criterion.get("required")
+    if priority is not None and outcome is not None and isinstance(required, bool):
+        misfit = priority_fault(priority, required=required, failed=outcome == Outcome.FAIL)
+        if misfit:
+            yield misfit
 
 
 _PLACE_IN_PATH = re.compile(r":\d|,|\s(?:and|&)\s")

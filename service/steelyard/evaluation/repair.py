@@ -6,12 +6,11 @@ what the contract says, respells what has one meaning, and recounts what is list
 
 from __future__ import annotations
 
-import copy
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from steelyard.evaluation.contract import Contract
+from steelyard.evaluation.contract import Contract, Criterion
 from steelyard.evaluation.judgement import MAX_LINE, is_repository_path
 from steelyard.evaluation.lint import tally
 from steelyard.evaluation.model import Category, Outcome, Priority, Severity, Verdict
@@ -43,11 +42,19 @@ def repair_document(
     """
     if not isinstance(document, dict):
         return document, ()
-    repaired = copy.deepcopy(document)
+    repaired = {name: _copied(value) for name, value in document.items()}
     return repaired, tuple(_repairs(repaired, contract))
 
 
+def _copied(value: object) -> object:
+    """A copy down to where repairs reach, however deep the value nests."""
+    if isinstance(value, list):
+        return [dict(entry) if isinstance(entry, dict) else entry for entry in value]
+    return dict(value) if isinstance(value, dict) else value
+
+
 def _repairs(document: dict[str, object], contract: Contract | None) -> Iterator[Repair]:
+    promised = {c.criterion_id: c for c in contract.criteria} if contract else {}
     yield from _respell(document, "overallResult", Verdict, "")
     if contract is not None and "specId" not in document:
         document["specId"] = contract.spec_id
@@ -56,13 +63,13 @@ def _repairs(document: dict[str, object], contract: Contract | None) -> Iterator
         yield from _respell(entry, "result", Outcome, path)
     for path, entry in _objects(document, "criteriaResults"):
         yield from _respell(entry, "result", Outcome, path)
-        yield from _from_contract(entry, contract, path)
+        yield from _from_contract(entry, promised, path)
     for path, entry in _objects(document, "regressions"):
         yield from _respell(entry, "severity", Severity, path)
     for path, entry in _objects(document, "generatorFeedback"):
         yield from _respell(entry, "priority", Priority, path)
         yield from _respell(entry, "category", Category, path)
-        yield from _criterion_id(entry, contract, path)
+        yield from _criterion_id(entry, promised, path)
         yield from _places(entry, path)
     yield from _recount(document, contract)
 
@@ -88,26 +95,26 @@ def _respell(entry: dict[str, object], name: str, words: _Words, path: str) -> I
 
 
 def _from_contract(
-    entry: dict[str, object], contract: Contract | None, path: str
+    entry: dict[str, object], promised: Mapping[str, Criterion], path: str
 ) -> Iterator[Repair]:
-    for criterion in contract.criteria if contract else ():
-        if criterion.criterion_id != entry.get("criterionId"):
-            continue
-        for name, value in (
-            ("description", criterion.description),
-            ("required", criterion.required),
-        ):
-            if entry.get(name) in (None, ""):
-                entry[name] = value
-                yield Repair(f"{path}.{name}", "filled in from the contract")
+    name = entry.get("criterionId")
+    criterion = promised.get(name) if isinstance(name, str) else None
+    if criterion is None:
+        return
+    for member, value in (
+        ("description", criterion.description),
+        ("required", criterion.required),
+    ):
+        if entry.get(member) in (None, ""):
+            entry[member] = value
+            yield Repair(f"{path}.{member}", "filled in from the contract")
 
 
 def _criterion_id(
-    entry: dict[str, object], contract: Contract | None, path: str
+    entry: dict[str, object], promised: Mapping[str, Criterion], path: str
 ) -> Iterator[Repair]:
     name = entry.get("criterion")
-    known = {criterion.criterion_id for criterion in contract.criteria} if contract else set()
-    if isinstance(name, str) and name in known and "criterionId" not in entry:
+    if isinstance(name, str) and name in promised and "criterionId" not in entry:
         entry["criterionId"] = entry.pop("criterion")
         yield Repair(f"{path}.criterionId", "renamed from criterion")
 
