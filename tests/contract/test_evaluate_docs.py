@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -20,7 +21,6 @@ from steelyard.evaluation import (
     parse_judgements,
     render,
 )
-from steelyard.evaluation.fields import load_json
 
 PAGE = Path(__file__).parents[2] / "docs" / "evaluate.md"
 FENCE = re.compile(r"<!-- example: (\w+) -->\n```\w+\n(.*?)```\n", re.DOTALL)
@@ -30,11 +30,11 @@ SHOWN = [form for form in OutputFormat if form != OutputFormat.CANONICAL]
 
 def example() -> EvalResult:
     return evaluate(
-        parse_contract(load_json(EXAMPLES["contract"].encode())),
+        parse_contract(json.loads(EXAMPLES["contract"])),
         iteration=1,
         timestamp="2026-01-31T12:00:00Z",
         runs=[StrategyRun("typecheck", report=EXAMPLES["tsc"].encode(), exit_code=2)],
-        judgements=parse_judgements(load_json(EXAMPLES["judgements"].encode())),
+        judgements=parse_judgements(json.loads(EXAMPLES["judgements"])),
     ).result
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from steelyard.errors import InvalidInputError, LimitError, NotFoundError
-from steelyard.evaluation.fields import load_json
+from steelyard import strictjson
+from steelyard.errors import LimitError, NotFoundError
 
 __all__ = ["MAX_DOCUMENT", "MAX_REPORT", "printable", "read_bytes", "read_document"]
 
@@ -32,12 +32,8 @@ def read_bytes(path: Path, limit: int) -> bytes:
 
 
 def read_document(path: Path) -> object:
-    """The JSON value in a file. Raises as `read_bytes` does, or UNREADABLE_JSON."""
-    data = read_bytes(path, MAX_DOCUMENT)
-    try:
-        return load_json(data)
-    except InvalidInputError as error:
-        raise InvalidInputError(error.reason, f"{path}{error.message}", error.violations) from None
+    """The JSON value in a file. Raises as `read_bytes` and `steelyard.strictjson.parse` do."""
+    return strictjson.parse(read_bytes(path, MAX_DOCUMENT), str(path))
 
 
 def printable(text: str) -> str:

@@ -12,6 +12,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from steelyard import strictjson
 from steelyard.cli.files import MAX_DOCUMENT, printable, read_bytes, read_document
 from steelyard.cli.run import print_json, print_table, stdout
 from steelyard.errors import InvalidInputError, Violation
@@ -24,7 +25,6 @@ from steelyard.evaluation import (
     schema_valid,
 )
 from steelyard.evaluation.contract import IDENTITY
-from steelyard.evaluation.fields import load_json
 
 __all__ = ["lint"]
 
@@ -88,9 +88,10 @@ def lint(
 def _check(file: Path, contracts: Path | None, *, repair: bool) -> _Checked:
     data = read_bytes(file, MAX_DOCUMENT)
     try:
-        document = load_json(data)
+        document = strictjson.parse(data, "the file")
     except InvalidInputError as error:
-        return _Checked(file, False, error.violations, violations_after=error.violations)
+        unreadable = (Violation("", "UNREADABLE_JSON", error.message),)
+        return _Checked(file, False, unreadable, violations_after=unreadable)
     contract = _contract(document, contracts)
     checked = _Checked(file, schema_valid(document), lint_document(document, contract))
     if not repair:

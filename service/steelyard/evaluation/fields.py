@@ -5,7 +5,6 @@ Nothing is coerced. `"false"` is not a boolean, `1.0` is not an integer, `null` 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
@@ -15,7 +14,7 @@ from typing import TypeVar
 
 from steelyard.errors import InvalidInputError
 
-__all__ = ["MAX_TEXT", "Field", "check_texts", "load_json", "require"]
+__all__ = ["MAX_TEXT", "Field", "check_texts", "require"]
 
 MAX_TEXT = 64 * 1024
 """Longest accepted text, in characters."""
@@ -27,29 +26,6 @@ def require(ok: bool, path: str, reason: str, message: str) -> None:
     """Raise InvalidInputError at `path` unless `ok`."""
     if not ok:
         raise InvalidInputError.at(path, reason, message)
-
-
-def load_json(data: bytes, path: str = "") -> object:
-    """Parse JSON text, refusing what JSON does not have and names given twice.
-
-    Raises InvalidInputError (UNREADABLE_JSON) for anything that is not one JSON document in UTF-8.
-    """
-
-    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        members = dict(pairs)
-        if len(members) != len(pairs):
-            raise ValueError("an object names the same member twice")
-        return members
-
-    def constant(name: str) -> object:
-        raise ValueError(f"{name} is not JSON")
-
-    try:
-        return json.loads(data, object_pairs_hook=once, parse_constant=constant)
-    except RecursionError:
-        raise InvalidInputError.at(path, "UNREADABLE_JSON", "is nested too deeply") from None
-    except ValueError as error:
-        raise InvalidInputError.at(path, "UNREADABLE_JSON", f"is not JSON: {error}") from None
 
 
 def check_texts(value: object, path: str) -> None:

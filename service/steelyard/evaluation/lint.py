@@ -27,11 +27,11 @@ from steelyard.evaluation.standards import (
     priority_fault,
 )
 from steelyard.evaluation.summary import sentences
+from steelyard.strictjson import MAX_DEPTH, exceeds_depth
 
 __all__ = ["lint_document", "schema_valid", "tally"]
 
 _MAX_VIOLATIONS = 10_000
-_MAX_DEPTH = 64
 
 Json = Mapping[str, object]
 _Word = TypeVar("_Word", Outcome, Priority)
@@ -39,7 +39,7 @@ _Word = TypeVar("_Word", Outcome, Priority)
 
 def schema_valid(document: object) -> bool:
     """Whether a document satisfies the published schema of EvalResult."""
-    return not _too_deep(document) and validator("eval-result").is_valid(document)
+    return not exceeds_depth(document, MAX_DEPTH) and validator("eval-result").is_valid(document)
 
 
 def lint_document(document: object, contract: Contract | None = None) -> tuple[Violation, ...]:
@@ -48,8 +48,8 @@ def lint_document(document: object, contract: Contract | None = None) -> tuple[V
     With the contract, criteria are also checked against it: what is required, that each one is
     judged, and the standard of evidence of its verification method.
     """
-    if _too_deep(document):
-        message = f"nests deeper than {_MAX_DEPTH} levels"
+    if exceeds_depth(document, MAX_DEPTH):
+        message = f"nests deeper than {MAX_DEPTH} levels"
         return (Violation("", "TOO_DEEP", message),)
     violations = chain(
         islice(_structure(document), _MAX_VIOLATIONS),
@@ -58,20 +58,6 @@ def lint_document(document: object, contract: Contract | None = None) -> tuple[V
     found = {(violation.path, violation.reason): violation for violation in violations}
     ordered = sorted(found.values(), key=lambda v: (_path_key(v.path), v.reason))
     return tuple(ordered[:_MAX_VIOLATIONS])
-
-
-def _too_deep(document: object) -> bool:
-    level = [document]
-    for _ in range(_MAX_DEPTH):
-        level = [
-            child
-            for value in level
-            if isinstance(value, list | dict)
-            for child in (value.values() if isinstance(value, dict) else value)
-        ]
-        if not level:
-            return False
-    return True
 
 
 _INDEX = re.compile(r"\[(\d+)\]")

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 from google.protobuf.message import DecodeError
 
+from steelyard import strictjson
 from steelyard.errors import InvalidInputError, PreconditionError
 from steelyard.evaluation import LintMode, Previous, evaluate, parse_previous, render
-from steelyard.evaluation.fields import load_json
 from steelyard.server.evaluate_codec import (
     contract_from_message,
     judgements_from_message,
@@ -79,7 +79,7 @@ def _previous(message: pb.EvaluateRequest, stored: StoredResults | None) -> Prev
             if stored is None:
                 raise PreconditionError("NO_STORE", "this server stores no results")
             document = stored(message.previous_eval_id)
-            return parse_previous(load_json(document.encode(), "previous"))
+            return parse_previous(strictjson.parse(document.encode(), "previous"))
         case _:
             return None
 
