@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 __all__ = [
     "AlreadyExistsError",
@@ -46,7 +47,7 @@ class SteelyardError(Exception):
         self.violations = tuple(violations)
 
     @classmethod
-    def at(cls, path: str, reason: str, message: str) -> SteelyardError:
+    def at(cls, path: str, reason: str, message: str) -> Self:
         """An error about exactly one field: its message reads `path: message`."""
         return cls(reason, f"{path}: {message}", (Violation(path, reason, message),))
 

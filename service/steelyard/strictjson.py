@@ -8,7 +8,7 @@ understand differently.
 from __future__ import annotations
 
 import json
-from typing import Final
+from typing import Any, Final
 
 from steelyard._core import canonicalize
 from steelyard.errors import InvalidInputError
@@ -60,9 +60,9 @@ def _too_deep(name: str, max_depth: int) -> Exception:
     return InvalidInputError.at(name, "TOO_DEEP", message)
 
 
-def exceeds_depth(value: JsonValue, limit: int) -> bool:
+def exceeds_depth(value: object, limit: int) -> bool:
     """True when more than `limit` arrays and objects lie inside each other."""
-    level = [value] if isinstance(value, (dict, list)) else []
+    level: list[Any] = [value] if isinstance(value, (dict, list)) else []
     for _ in range(limit):
         level = [
             child

@@ -10,8 +10,10 @@ __all__ = ["main"]
 
 COMMANDS = (
     "demo",
+    "evaluate",
     "gate",
     "keys",
+    "lint",
     "playbook",
     "policy",
     "score",

@@ -34,6 +34,7 @@ _KEY = 400
 """Characters of a message that decide whether two findings are equal."""
 
 _MAX_LINE = 2**31 - 1
+_MAX_PASSED_TESTS = 10_000
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{4,16}")
 
 
@@ -84,6 +85,7 @@ class Collector:
         self._seen = dict.fromkeys(Severity, 0)
         self._sequence = 0
         self._problems: dict[Reason, str] = {}
+        self._passed_tests: set[str] = set()
 
     @property
     def errors(self) -> int:
@@ -99,6 +101,20 @@ class Collector:
     def tests(self) -> int:
         """Tests the report lists, skipped ones included."""
         return self.passed + self.failed + self.skipped
+
+    def test_passed(self, name: str | None) -> None:
+        """Count a test that passed, and keep its name while there is room."""
+        self.passed += 1
+        self.name_passed(name)
+
+    def name_passed(self, name: str | None) -> None:
+        """Keep the name of a test that passed and is counted elsewhere."""
+        if name and len(self._passed_tests) < _MAX_PASSED_TESTS:
+            self._passed_tests.add(name)
+
+    def passed_tests(self) -> tuple[str, ...]:
+        """The names kept, as they would stand in a finding, sorted."""
+        return tuple(sorted({one_line(name) for name in self._passed_tests}))
 
     def problem(self, reason: Reason, detail: str) -> None:
         """Record why this run cannot pass; the first detail of a reason stays."""

@@ -209,6 +209,8 @@ class ToolReport:
     `findings` keep the order of the report, at most `max_items` of them, errors before warnings
     before notes when not all fit. `dropped` counts the reports that are in no finding's `count`.
     `excerpt` is the head and the tail of what the tool printed, without ANSI sequences.
+    `passed_tests` names the tests that passed as `Finding.test_name` would, sorted, at most 10,000:
+    what is needed to tell later that a test which fails has passed before.
     """
 
     format: Format | None
@@ -221,3 +223,4 @@ class ToolReport:
     dropped: int = 0
     excerpt: str = ""
     excerpt_dropped_bytes: int = 0
+    passed_tests: tuple[str, ...] = ()

@@ -149,6 +149,7 @@ def _report(
         dropped=dropped,
         excerpt=text,
         excerpt_dropped_bytes=left_out,
+        passed_tests=out.passed_tests(),
     )
 
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from steelyard import _core
 from steelyard.scoring.policy import load_policies
+from steelyard.server.evaluate import evaluate_handlers
 from steelyard.server.gate import gate_handlers
 from steelyard.server.score import score_handlers
 from steelyard.server.table import HandlerTable
@@ -27,6 +28,7 @@ def handler_table(settings: Settings) -> HandlerTable:
     return (
         score_handlers(engine)
         | task_handlers(engine.policy, store=None)
+        | evaluate_handlers(stored=None, clock=lambda: datetime.now(UTC))
         | gate_handlers(lambda: datetime.now(UTC))
     )
 

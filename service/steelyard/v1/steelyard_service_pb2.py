@@ -22,12 +22,13 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from steelyard.v1 import evaluate_pb2 as steelyard_dot_v1_dot_evaluate__pb2
 from steelyard.v1 import gate_pb2 as steelyard_dot_v1_dot_gate__pb2
 from steelyard.v1 import score_pb2 as steelyard_dot_v1_dot_score__pb2
 from steelyard.v1 import task_pb2 as steelyard_dot_v1_dot_task__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$steelyard/v1/steelyard_service.proto\x12\x0csteelyard.v1\x1a\x17steelyard/v1/gate.proto\x1a\x18steelyard/v1/score.proto\x1a\x17steelyard/v1/task.proto2\x90\x03\n\x10SteelyardService\x12@\n\x05Score\x12\x1a.steelyard.v1.ScoreRequest\x1a\x1b.steelyard.v1.ScoreResponse\x12V\n\x0bScoreStream\x12 .steelyard.v1.ScoreStreamRequest\x1a!.steelyard.v1.ScoreStreamResponse(\x01\x30\x01\x12L\n\tScoreTask\x12\x1e.steelyard.v1.ScoreTaskRequest\x1a\x1f.steelyard.v1.ScoreTaskResponse\x12=\n\x04Gate\x12\x19.steelyard.v1.GateRequest\x1a\x1a.steelyard.v1.GateResponse\x12U\n\x0cVerifyReport\x12!.steelyard.v1.VerifyReportRequest\x1a\".steelyard.v1.VerifyReportResponseBT\n\x10\x64\x65v.steelyard.v1P\x01Z>github.com/steelyard/steelyard/gen/go/steelyard/v1;steelyardv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$steelyard/v1/steelyard_service.proto\x12\x0csteelyard.v1\x1a\x1bsteelyard/v1/evaluate.proto\x1a\x17steelyard/v1/gate.proto\x1a\x18steelyard/v1/score.proto\x1a\x17steelyard/v1/task.proto2\xdb\x03\n\x10SteelyardService\x12@\n\x05Score\x12\x1a.steelyard.v1.ScoreRequest\x1a\x1b.steelyard.v1.ScoreResponse\x12V\n\x0bScoreStream\x12 .steelyard.v1.ScoreStreamRequest\x1a!.steelyard.v1.ScoreStreamResponse(\x01\x30\x01\x12L\n\tScoreTask\x12\x1e.steelyard.v1.ScoreTaskRequest\x1a\x1f.steelyard.v1.ScoreTaskResponse\x12=\n\x04Gate\x12\x19.steelyard.v1.GateRequest\x1a\x1a.steelyard.v1.GateResponse\x12U\n\x0cVerifyReport\x12!.steelyard.v1.VerifyReportRequest\x1a\".steelyard.v1.VerifyReportResponse\x12I\n\x08\x45valuate\x12\x1d.steelyard.v1.EvaluateRequest\x1a\x1e.steelyard.v1.EvaluateResponseBT\n\x10\x64\x65v.steelyard.v1P\x01Z>github.com/steelyard/steelyard/gen/go/steelyard/v1;steelyardv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,6 +36,6 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'steelyard.v1.steelyard_serv
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\020dev.steelyard.v1P\001Z>github.com/steelyard/steelyard/gen/go/steelyard/v1;steelyardv1'
-  _globals['_STEELYARDSERVICE']._serialized_start=131
-  _globals['_STEELYARDSERVICE']._serialized_end=531
+  _globals['_STEELYARDSERVICE']._serialized_start=160
+  _globals['_STEELYARDSERVICE']._serialized_end=635
 # @@protoc_insertion_point(module_scope)

@@ -26,6 +26,7 @@ _RESULT = re.compile(
     rb"^test result: \w{1,10}\. (\d{1,9}) passed; (\d{1,9}) failed; (\d{1,9}) ignored", re.MULTILINE
 )
 _FAILED = re.compile(rb"^test (\S[^\r\n]{0,500}?) \.\.\. FAILED\r?$", re.MULTILINE)
+_PASSED = re.compile(rb"^test (\S[^\r\n]{0,500}?) \.\.\. ok\r?$", re.MULTILINE)
 _BUILD_ONLY = frozenset({"build", "check", "clippy", "--no-run"})
 _MAX_SECTION = 64 * 1024
 _MAX_NAMES = 10_000
@@ -59,6 +60,8 @@ def parse(data: bytes, out: Collector) -> None:
         out.passed += int(match[1])
         out.failed += int(match[2])
         out.skipped += int(match[3])
+    for match in _PASSED.finditer(tests):
+        out.name_passed(decode(match[1]))
     _failures(tests, out)
     out.declared_failures(out.failed)
     if finished is None and not ended:

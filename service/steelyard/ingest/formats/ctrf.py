@@ -41,7 +41,7 @@ def parse(data: bytes, out: Collector) -> None:
 def _add(test: object, out: Collector) -> None:
     status = string(test, "status")
     if status == "passed":
-        out.passed += 1
+        out.test_passed(string(test, "name"))
         return
     if status in _SKIPPED:
         out.skipped += 1

@@ -121,7 +121,7 @@ def _event(action: str, event: object, state: _State) -> None:
 def _test_ended(action: str, package: str, test: str, ended: _Open, state: _State) -> None:
     out = state.out
     if action == "pass":
-        out.passed += 1
+        out.test_passed(f"{package}.{test}")
         return
     if action == "skip":
         out.skipped += 1

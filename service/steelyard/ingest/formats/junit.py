@@ -128,7 +128,7 @@ class _Target:
         elif self._skipped or not_run:
             self._out.skipped += 1
         else:
-            self._out.passed += 1
+            self._out.test_passed(_full_name(case))
 
     def _end_result(self, name: str, result: dict[str, str], text: str) -> None:
         if name == "skipped":
@@ -149,14 +149,18 @@ class _Target:
         unloaded = message in _COLLECTION or (class_name == test and bool(test))
         if message in _COLLECTION:
             message = text or message
-        full = test or class_name
-        if class_name and class_name != test:
-            full = f"{class_name}{' > ' if '/' in class_name else '.'}{test}"
         self._out.add(
             Kind.COLLECTION if unloaded else Kind.TEST,
             Severity.ERROR,
             message,
             file=case.get("file"),
             trace=text or message,
-            test=full or None,
+            test=_full_name(case),
         )
+
+
+def _full_name(case: dict[str, str]) -> str | None:
+    class_name, test = case.get("classname", ""), case.get("name", "")
+    if class_name and class_name != test:
+        return f"{class_name}{' > ' if '/' in class_name else '.'}{test}"
+    return test or class_name or None

@@ -71,6 +71,7 @@ def _spec(spec: object, titles: tuple[str, ...], settings: _Settings, out: Colle
     name = " > ".join((*titles, string(spec, "title") or ""))
     for test in objects(spec, "tests"):
         project = string(test, "projectName")
+        label = f"[{project}] {name}" if project else name
         results = objects(test, "results")
         last = results[-1] if results else None
         interrupted = string(last, "status") == "interrupted"
@@ -80,10 +81,9 @@ def _spec(spec: object, titles: tuple[str, ...], settings: _Settings, out: Colle
         elif not interrupted and (
             status == "expected" or (status == "flaky" and not settings.flaky_fails)
         ):
-            out.passed += 1
+            out.test_passed(label)
         else:
             out.failed += 1
-            label = f"[{project}] {name}" if project else name
             _failure(spec, last, label, status if not interrupted else "interrupted", settings, out)
 
 

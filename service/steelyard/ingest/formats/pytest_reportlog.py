@@ -51,7 +51,7 @@ def _tested(report: object, out: Collector) -> None:
     elif outcome == "skipped":
         out.skipped += 1
     elif outcome == "passed" and string(report, "when") == "call":
-        out.passed += 1
+        out.test_passed(string(report, "nodeid"))
 
 
 def _add(kind: Kind, report: object, out: Collector) -> None:

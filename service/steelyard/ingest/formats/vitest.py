@@ -66,7 +66,7 @@ def _suite(reader: JsonReader, out: Collector) -> None:
 def _test(test: object, file: str | None, out: Collector) -> None:
     status = string(test, "status")
     if status == "passed":
-        out.passed += 1
+        out.test_passed(string(test, "fullName") or string(test, "title"))
     elif status in _SKIPPED:
         out.skipped += 1
     else:
