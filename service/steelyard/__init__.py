@@ -13,6 +13,7 @@ The library in one look::
 """
 
 from steelyard._core import ENGINE_DIGEST, ENGINE_VERSION
+from steelyard.evaluation import evaluate
 from steelyard.gating import gate, report_json, verify_report
 from steelyard.hashing import (
     canonical_json,
@@ -44,6 +45,7 @@ __all__ = [
     "__version__",
     "canonical_json",
     "canonicalize",
+    "evaluate",
     "gate",
     "hash_contexts",
     "hash_json",

@@ -11,6 +11,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from steelyard import timestamps
 from steelyard.cli.files import MAX_REPORT, printable, read_bytes, read_document
 from steelyard.cli.run import print_table, stdout
 from steelyard.errors import InvalidInputError
@@ -126,7 +127,7 @@ def evaluate(
     evaluation = evaluate_sprint(
         parse_contract(read_document(contract)),
         iteration=iteration or _following(previous),
-        timestamp=timestamp or datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        timestamp=timestamp or timestamps.timestamp(datetime.now(UTC)),
         runs=_runs(strategies, _codes(exit_codes), root or str(Path.cwd())),
         judgements=(
             parse_judgements(read_document(judgements_file))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 
 from google.protobuf.message import DecodeError
 
@@ -20,6 +20,7 @@ from steelyard.server.evaluate_codec import (
 )
 from steelyard.server.evaluate_words import LINT, OUTPUT
 from steelyard.server.table import CallContext, Handler, UnaryHandler
+from steelyard.timestamps import timestamp
 from steelyard.v1 import evaluate_pb2 as pb
 
 __all__ = ["EVALUATE", "StoredResults", "evaluate_handlers"]
@@ -44,7 +45,7 @@ def evaluate_handlers(
         evaluation = evaluate(
             contract_from_message(message.contract),
             iteration=message.iteration,
-            timestamp=message.timestamp or _timestamp(clock()),
+            timestamp=message.timestamp or timestamp(clock()),
             runs=runs_from_message(message.runs),
             judgements=judgements_from_message(message),
             previous=_previous(message, stored),
@@ -82,7 +83,3 @@ def _previous(message: pb.EvaluateRequest, stored: StoredResults | None) -> Prev
             return parse_previous(strictjson.parse(document.encode(), "previous"))
         case _:
             return None
-
-
-def _timestamp(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
