@@ -23,7 +23,7 @@ from steelyard.hashing import (
     hash_object,
 )
 from steelyard.scoring.batch import Provenance, ScoreBatch, score
-from steelyard.scoring.library import score_task
+from steelyard.scoring.overloads import score_task
 from steelyard.scoring.policy import TASK_EVALUATION, Policy, load_policies, load_policy
 from steelyard.scoring.task import CategoryScore, SampleSpread, TaskScore
 from steelyard.scoring.task_types import TaskEvaluation, TaskEvaluationRequest

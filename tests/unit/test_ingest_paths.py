@@ -49,21 +49,21 @@ def test_posix_root(raw: str, inside: str | None) -> None:
     assert Locator("/repo").inside(raw) == inside
 
 
-@pytest.mark.parametrize("root", ["C:\\Work\\Repo", "c:/work/repo", "C:\\Work\\Repo\\"])
+@pytest.mark.parametrize("root", ["C:\\Code\\Repo", "c:/code/repo", "C:\\Code\\Repo\\"])
 @pytest.mark.parametrize(
     ("raw", "inside"),
     [
-        ("C:\\Work\\Repo\\src\\App.ts", "src/App.ts"),
-        ("c:/work/REPO/src/App.ts", "src/App.ts"),
-        ("file:///C:/Work/Repo/src/App.ts", "src/App.ts"),
-        ("file:///c%3A/Work/Repo/src/App.ts", "src/App.ts"),
+        ("C:\\Code\\Repo\\src\\App.ts", "src/App.ts"),
+        ("c:/code/REPO/src/App.ts", "src/App.ts"),
+        ("file:///C:/Code/Repo/src/App.ts", "src/App.ts"),
+        ("file:///c%3A/Code/Repo/src/App.ts", "src/App.ts"),
         ("src\\App.ts", "src/App.ts"),
         ("src/sub\\App.ts", "src/sub/App.ts"),
         ("..\\App.ts", None),
-        ("D:\\Work\\Repo\\App.ts", None),
-        ("C:\\Work\\Repository\\App.ts", None),
+        ("D:\\Code\\Repo\\App.ts", None),
+        ("C:\\Code\\Repository\\App.ts", None),
         ("\\\\server\\share\\App.ts", None),
-        ("/work/repo/App.ts", None),
+        ("/code/repo/App.ts", None),
     ],
 )
 def test_windows_root(root: str, raw: str, inside: str | None) -> None:
@@ -83,7 +83,7 @@ def test_without_a_root_only_relative_paths_are_inside() -> None:
 
 
 @pytest.mark.parametrize("cwd", ["packages/app", "/repo/packages/app", "./packages/app/"])
-def test_relative_paths_start_at_the_working_directory(cwd: str) -> None:
+def test_relative_paths_start_at_the_codeing_directory(cwd: str) -> None:
     locator = Locator("/repo", cwd)
     assert locator.inside("src/a.ts") == "packages/app/src/a.ts"
     assert locator.inside("../lib/b.ts") == "packages/lib/b.ts"
