@@ -7,6 +7,7 @@ paths.
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Iterable, Iterator
 from importlib.resources import files
 from types import TracebackType
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import grpc
 import numpy as np
 from google.protobuf.message import Message
+from grpc_reflection.v1alpha import reflection_pb2
 from numpy.typing import ArrayLike
 
 from steelyard.rpc_errors import from_rpc_error
@@ -25,7 +27,7 @@ from steelyard.v1 import score_pb2
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["DEFAULT_ADDRESS", "AsyncClient", "Client"]
+__all__ = ["DEFAULT_ADDRESS", "AsyncClient", "Client", "channel_options"]
 
 DEFAULT_ADDRESS = "127.0.0.1:50051"
 SERVICE = "/steelyard.v1.SteelyardService/"
@@ -35,14 +37,27 @@ CHUNK_TASKS = 50_000
 Response = TypeVar("Response", bound=Message)
 
 
-def _options() -> list[tuple[str, Any]]:
+def channel_options(reflection_timeout: float | None = None) -> list[tuple[str, Any]]:
+    """The options of a channel to the service: its retry policy, limits and keepalive.
+
+    `reflection_timeout` is the deadline of a call of server reflection in seconds: the stubs that
+    make such calls set none.
+    """
     config = files("steelyard").joinpath("service_config.json").read_text(encoding="utf-8")
+    if reflection_timeout is not None:
+        document = json.loads(config)
+        service = reflection_pb2.DESCRIPTOR.services_by_name["ServerReflection"].full_name
+        entry = {"name": [{"service": service}], "timeout": f"{reflection_timeout:.9f}s"}
+        document["methodConfig"].append(entry)
+        config = json.dumps(document)
     return [
         ("grpc.service_config", config),
         ("grpc.enable_retries", 1),
         # Answers of the service are bounded by its batch limit, not by a guess made here.
         ("grpc.max_receive_message_length", -1),
         ("grpc.keepalive_time_ms", 30_000),
+        # A connection of its own: a server's workers share connections, not calls.
+        ("grpc.use_local_subchannel_pool", 1),
     ]
 
 
@@ -51,7 +66,7 @@ class Client:
 
     def __init__(self, address: str = DEFAULT_ADDRESS, *, timeout: float = 10.0) -> None:
         """`timeout` is the deadline of a call in seconds, retries included."""
-        self._channel = grpc.insecure_channel(address, options=_options())
+        self._channel = grpc.insecure_channel(address, options=channel_options())
         self._timeout = timeout
 
     def __enter__(self) -> Client:
@@ -129,7 +144,7 @@ class AsyncClient:
 
     def __init__(self, address: str = DEFAULT_ADDRESS, *, timeout: float = 10.0) -> None:
         """`timeout` is the deadline of a call in seconds, retries included."""
-        self._channel = grpc.aio.insecure_channel(address, options=_options())
+        self._channel = grpc.aio.insecure_channel(address, options=channel_options())
         self._timeout = timeout
 
     async def __aenter__(self) -> AsyncClient:

@@ -9,6 +9,7 @@ from steelyard.cli.run import SteelyardGroup
 __all__ = ["main"]
 
 COMMANDS = (
+    "call",
     "demo",
     "evaluate",
     "gate",

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from steelyard.errors import SteelyardError, UnavailableError
 
-__all__ = ["BAND_STYLES", "SteelyardGroup", "print_json", "print_table", "stdout"]
+__all__ = ["BAND_STYLES", "SteelyardGroup", "exit_code", "print_json", "print_table", "stdout"]
 
 USAGE = 2
 AWAY = 3
@@ -56,7 +56,12 @@ class SteelyardGroup(click.Group):
             return super().invoke(ctx)
         except SteelyardError as error:
             click.echo(f"steelyard: {error.message} [{error.reason}]", err=True)
-            ctx.exit(AWAY if isinstance(error, UnavailableError) else USAGE)
+            ctx.exit(exit_code(error))
+
+
+def exit_code(error: SteelyardError) -> int:
+    """The exit code that an error ends a command with."""
+    return AWAY if isinstance(error, UnavailableError) else USAGE
 
 
 def stdout() -> Console:

@@ -1,0 +1,127 @@
+"""The wire vectors: up to date, of the form they promise, and answered so by the handler table."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import grpc
+import jsonschema
+import pytest
+from google.protobuf import descriptor_pool, message_factory
+from google.protobuf.json_format import MessageToDict, ParseDict
+
+from steelyard.errors import SteelyardError
+from steelyard.rpc_errors import to_status
+from steelyard.server.app import handler_table
+from steelyard.server.table import BidiHandler, HandlerTable, UnaryHandler
+from steelyard.settings import Settings, load_settings
+
+VECTORS = Path(__file__).parents[1] / "vectors"
+sys.path.insert(0, str(VECTORS))
+import generate  # noqa: E402  # a script beside the vectors, not a package
+from recorded_cases import NoCall  # noqa: E402  # likewise
+
+FILES = {path.stem: json.loads(path.read_text()) for path in (VECTORS / "wire").glob("*.json")}
+CASES = [
+    pytest.param(file, case, id=f"{name}/{case['name']}")
+    for name, file in sorted(FILES.items())
+    for case in file["cases"]
+]
+
+
+@pytest.fixture(scope="module")
+def table() -> HandlerTable:
+    settings: Settings = load_settings({"policies": VECTORS / "policies"}, VECTORS / "server.toml")
+    return handler_table(settings)
+
+
+def test_files_are_up_to_date() -> None:
+    assert generate.stale() == []
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_schema(name: str) -> None:
+    schema = json.loads((VECTORS / "wire.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(FILES[name], schema)
+
+
+def test_no_engine_digest() -> None:
+    digests = {
+        match
+        for path in (VECTORS / "wire").glob("*.json")
+        for match in re.findall(r'"engineDigest": "(\w+)"', path.read_text())
+    }
+    assert digests == {"0" * 64}
+
+
+def normal(message: Any, shapes: Mapping[str, str]) -> Any:
+    """The message's JSON with what matches its shape replaced in every field that has one."""
+    document = MessageToDict(message)
+    for path, pattern in shapes.items():
+        _mask(document, path.split("."), pattern)
+    return document
+
+
+def _mask(node: Any, path: list[str], pattern: str) -> None:
+    if isinstance(node, list):
+        for item in node:
+            _mask(item, path[1:], pattern)
+    elif len(path) > 1 and path[0] in node:
+        _mask(node[path[0]], path[1:], pattern)
+    elif path[0] in node:
+        node[path[0]] = re.sub(pattern, "~", node[path[0]])
+
+
+@pytest.mark.parametrize(("file", "case"), CASES)
+def test_case(file: dict[str, Any], case: dict[str, Any], table: HandlerTable) -> None:
+    service, _, name = file["method"][1:].rpartition("/")
+    method = descriptor_pool.Default().FindServiceByName(service).methods_by_name.get(name)
+    if method is None:
+        assert file["method"] not in table
+        return
+    for side, descriptor in (("requests", method.input_type), ("responses", method.output_type)):
+        for item in case[side]:
+            if "json" in item:
+                made = message_factory.GetMessageClass(descriptor)
+                decoded = made.FromString(base64.b64decode(item["binary"]))
+                decoded.DiscardUnknownFields()
+                assert decoded == ParseDict(item["json"], made())
+    if file["offline"]:
+        return
+    answers, status = answer(table[file["method"]], case)
+    response = message_factory.GetMessageClass(method.output_type)
+    assert [normal(response.FromString(data), file["byShape"]) for data in answers] == [
+        normal(ParseDict(item["json"], response()), file["byShape"]) for item in case["responses"]
+    ]
+    assert status == case["status"]
+
+
+def answer(handler: object, case: dict[str, Any]) -> tuple[list[bytes], dict[str, Any]]:
+    """The responses and the status of a case, straight from the handler."""
+    sent = [base64.b64decode(item["binary"]) for item in case["requests"]]
+    answers: list[bytes] = []
+    try:
+        if isinstance(handler, BidiHandler):
+            for data in handler.call(iter(sent), NoCall()):
+                answers.append(data)  # noqa: PERF402  # what came before an error stays
+        else:
+            assert isinstance(handler, UnaryHandler)
+            answers.append(handler.call(sent[0], NoCall()))
+    except SteelyardError as error:
+        code: grpc.StatusCode = to_status(error).code
+        told = {
+            "code": code.value[0],
+            "name": code.name,
+            "reason": error.reason,
+            "domain": "steelyard.dev",
+        }
+        violations = [{"field": v.path, "reason": v.reason} for v in error.violations]
+        return answers, {**told, "violations": violations} if violations else told
+    return answers, {"code": 0, "name": "OK"}
