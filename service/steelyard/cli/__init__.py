@@ -9,15 +9,20 @@ from steelyard.cli.run import SteelyardGroup
 __all__ = ["main"]
 
 COMMANDS = (
+    "db",
     "demo",
     "evaluate",
+    "followups",
     "gate",
     "keys",
     "lint",
     "playbook",
     "policy",
+    "results",
+    "runs",
     "score",
     "serve",
+    "trend",
     "verify",
     "version",
 )
