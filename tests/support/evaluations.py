@@ -1,16 +1,18 @@
-"""Task evaluations for tests and benches of the records."""
+"""Task evaluations and EvalResults for tests and benches of the records."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
+from steelyard.evaluation import evaluate, parse_contract, parse_judgements, result_value
 from steelyard.scoring.evidence import Commit, Evidence, StepStatus, WorkflowStep
 from steelyard.scoring.followups import FollowUpPolicy, PolicyMode
 from steelyard.scoring.task_evaluation import evaluate_task
 from steelyard.scoring.task_types import AiScores, TaskEvaluation, TaskEvaluationRequest
 
-__all__ = ["CATEGORIES", "Clock", "draft", "evaluation"]
+__all__ = ["CATEGORIES", "Clock", "draft", "eval_result", "evaluation"]
 
 CATEGORIES = ("agentPerformance", "taskOutcomeQuality", "processCompliance")
 EVIDENCE = Evidence(
@@ -69,3 +71,32 @@ def evaluation(
             follow_up_policy=FollowUpPolicy(mode, keeps_suggestions=True),
         )
     )
+
+
+def eval_result(contract_id: str = "c", iteration: int = 1, *, passed: bool = True) -> Any:
+    """The document of an EvalResult with one criterion."""
+    result = evaluate(
+        parse_contract(
+            {
+                "contractId": contract_id,
+                "specId": "s",
+                "successCriteria": [{"criterionId": "sc-1", "description": "It builds."}],
+            },
+            "contract",
+        ),
+        iteration=iteration,
+        timestamp="2026-01-31T12:00:00Z",
+        runs=[],
+        judgements=parse_judgements(
+            {
+                "judgements": [
+                    {
+                        "criterionId": "sc-1",
+                        "result": "pass" if passed else "fail",
+                        "evidence": "make: exit 0",
+                    }
+                ]
+            }
+        ),
+    ).result
+    return result_value(result)

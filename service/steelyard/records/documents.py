@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 from sqlalchemy import Column, Connection, FromClause, Row, Select, insert, select, update
 
 from steelyard._core import hash_object
-from steelyard.errors import AlreadyExistsError, InvalidInputError, NotFoundError
+from steelyard.errors import AlreadyExistsError, InvalidInputError, NotFoundError, Violation
+from steelyard.evaluation import lint_document, schema_valid
 from steelyard.gating.report import MAX_REPORT_DEPTH, evidence_hash
 from steelyard.records.model import (
     DocumentFilter,
@@ -60,8 +61,17 @@ class CheckedDocument:
 
 
 def check_eval_result(document: str) -> CheckedDocument:
-    """Reads an EvalResult. Raises InvalidInputError that names the field."""
+    """Reads an EvalResult. Raises InvalidInputError that names the fields."""
     parsed = _parse(document)
+    if not schema_valid(parsed):
+        faults = [
+            Violation(f"document.{each.path}".rstrip("."), each.reason, each.message)
+            for each in lint_document(parsed)
+        ]
+        first = f"{faults[0].path}: {faults[0].message}" if faults else "document"
+        raise InvalidInputError(
+            "EVAL_RESULT_INVALID", f"not an EvalResult by its schema; {first}", faults
+        )
     eval_id = _text(parsed, "evalId")
     contract_id = _text(parsed, "contractId")
     iteration = parsed.get("iteration")

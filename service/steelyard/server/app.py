@@ -78,10 +78,11 @@ def handler_table(
 ) -> HandlerTable:
     """Everything that the service answers under these settings."""
     engine = _core.Engine(list(policies), settings.max_batch_tasks)
+    stored = None if store is None else lambda eval_id: store.get_eval_result(eval_id).document
     return (
         score_handlers(engine)
         | task_handlers(engine.policy, store)
-        | evaluate_handlers(stored=None, clock=utc_now)
+        | evaluate_handlers(stored, utc_now)
         | gate_handlers(utc_now)
         | records_handlers(store)
     )

@@ -12,20 +12,20 @@ import threading
 import time
 from collections import Counter
 
+import pytest
+
 from steelyard.client import Client
 from steelyard.errors import UnavailableError
 from steelyard.records.model import (
     FinishRequest,
     FollowUpFilter,
-    FollowUpRecord,
-    PageRequest,
     ResultFilter,
-    ResultSummary,
     RunStatus,
 )
 from steelyard.records.store import Store
 from steelyard.v1 import records_pb2, task_pb2
 from tests.support.evaluations import CATEGORIES, draft
+from tests.support.pages import every
 from tests.support.records_server import ServerProcess
 
 SECONDS = float(os.environ.get("STEELYARD_DURABILITY_SECONDS", "6"))
@@ -36,6 +36,7 @@ SCORE_TASK = "/steelyard.v1.SteelyardService/ScoreTask"
 CREATE_RUN = "/steelyard.v1.RecordsService/CreateRun"
 
 
+@pytest.mark.timeout(300 + 10 * SECONDS)
 def test_acknowledged_results_survive_kill_9(url: str) -> None:
     address = f"127.0.0.1:{_free_port()}"
     server = ServerProcess(url, address)
@@ -137,7 +138,7 @@ def _request(task_id: str) -> task_pb2.ScoreTaskRequest:
 
 def _check(url: str, acknowledged: list[str]) -> None:
     with Store(url) as store:
-        stored = _all_results(store)
+        stored = every(lambda page: store.list_results(ResultFilter(run_id=RUN), page))
         tasks = Counter(each.task_id for each in stored)
         assert set(acknowledged) <= set(tasks)
         assert set(tasks.values()) == {1}
@@ -148,7 +149,7 @@ def _check(url: str, acknowledged: list[str]) -> None:
             assert found.evaluation.bundle is not None
             assert len(found.follow_ups) == 1
             assert found.follow_ups[0].suggestion.fate.created_task_id
-        follow_ups = _all_follow_ups(store)
+        follow_ups = every(lambda page: store.list_follow_ups(FollowUpFilter(run_id=RUN), page))
         made = Counter(each.suggestion.fate.created_task_id for each in follow_ups)
         assert len(made) == len(follow_ups) == len(stored)
         status, events = store.events_after(RUN, 0, limit=len(stored) + 10)
@@ -158,28 +159,6 @@ def _check(url: str, acknowledged: list[str]) -> None:
         assert run.scored == len(stored)
         assert run.aggregates is not None
         assert run.aggregates.scored == len(stored)
-
-
-def _all_results(store: Store) -> list[ResultSummary]:
-    items: list[ResultSummary] = []
-    token = ""
-    while True:
-        page = store.list_results(ResultFilter(run_id=RUN), PageRequest(1000, token))
-        items += page.items
-        token = page.next_token
-        if not token:
-            return items
-
-
-def _all_follow_ups(store: Store) -> list[FollowUpRecord]:
-    items: list[FollowUpRecord] = []
-    token = ""
-    while True:
-        page = store.list_follow_ups(FollowUpFilter(run_id=RUN), PageRequest(1000, token))
-        items += page.items
-        token = page.next_token
-        if not token:
-            return items
 
 
 def _free_port() -> int:

@@ -21,6 +21,7 @@ from steelyard.records.schema import idempotency_keys
 from steelyard.records.store import Store
 from steelyard.records.writer import Transaction, Writer
 from tests.support.evaluations import evaluation
+from tests.support.pages import every
 from tests.support.postgres import Cluster
 
 
@@ -85,7 +86,7 @@ def _ballast(folder: Path, leave: int) -> Path:
 
 def _check_service_returned(store: Store, kept: list[str]) -> None:
     store.save_evaluation(evaluation("after"), "")
-    stored = [each.task_id for each in store.list_results(ResultFilter(), PageRequest(1000)).items]
+    stored = _tasks(store)
     assert len(kept) > 20
     assert len(stored) == len(set(stored))
     assert set(stored) == {*kept, "after"}
@@ -173,14 +174,8 @@ def test_a_stopped_postgresql(cluster: Cluster, mode: str) -> None:
 
 
 def _tasks(store: Store) -> list[str]:
-    items: list[str] = []
-    token = ""
-    while True:
-        page = store.list_results(ResultFilter(), PageRequest(1000, token))
-        items += [each.task_id for each in page.items]
-        token = page.next_token
-        if not token:
-            return items
+    found = every(lambda page: store.list_results(ResultFilter(), page))
+    return [each.task_id for each in found]
 
 
 def test_a_locked_sqlite_is_busy_and_comes_back(tmp_path: Path) -> None:

@@ -12,14 +12,14 @@ import pytest
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from steelyard.errors import InvalidInputError, NotFoundError, PreconditionError
+from steelyard.errors import AlreadyExistsError, InvalidInputError, NotFoundError, PreconditionError
 from steelyard.records.store import Store
 from steelyard.server.records import SERVICE, records_handlers
 from steelyard.server.table import HandlerTable, ServerStreamHandler, UnaryHandler
 from steelyard.server.task_codec import evaluation_message
 from steelyard.v1 import records_pb2 as pb
 from steelyard.v1 import steelyard_service_pb2, task_pb2
-from tests.support.evaluations import evaluation
+from tests.support.evaluations import eval_result, evaluation
 
 M = TypeVar("M", bound=Message)
 
@@ -134,18 +134,7 @@ def test_results_and_follow_ups(table: HandlerTable, store: Store) -> None:
 
 
 def test_documents(table: HandlerTable) -> None:
-    text = json.dumps(
-        {
-            "evalId": "eval-c-1",
-            "contractId": "c",
-            "specId": "s",
-            "iteration": 1,
-            "overallResult": "fail",
-            "summary": "é",
-        },
-        ensure_ascii=False,
-        indent=1,
-    )
+    text = json.dumps(eval_result("c", 1, passed=False), indent=1)
     store = pb.StoreEvalResultRequest(document=text)
     stored = _ask(table, store, pb.StoreEvalResultResponse).eval_result
     assert stored.document == ""
@@ -154,6 +143,11 @@ def test_documents(table: HandlerTable) -> None:
         table, pb.GetEvalResultRequest(eval_id="eval-c-1"), pb.GetEvalResultResponse
     ).eval_result
     assert got.document == text
+    assert got.overall_result == "fail"
+    other = pb.StoreEvalResultRequest(document=json.dumps(eval_result("c", 1)))
+    with pytest.raises(AlreadyExistsError) as caught:
+        _ask(table, other, pb.StoreEvalResultResponse)
+    assert caught.value.reason == "DOCUMENT_EXISTS"
     for where, count in (
         (pb.ListEvalResultsRequest(contract_id="c"), 1),
         (pb.ListEvalResultsRequest(overall_result="pass"), 0),

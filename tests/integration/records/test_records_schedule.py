@@ -15,18 +15,19 @@ import pytest
 from steelyard.client import Client
 from steelyard.errors import InvalidInputError, PreconditionError, UnavailableError
 from steelyard.records import schedule
-from steelyard.records.model import PageRequest, RunFilter, RunRecord, RunStatus, Trigger
+from steelyard.records.model import RunFilter, RunRecord, RunStatus, Trigger
 from steelyard.records.schedule import Cron, Schedule
 from steelyard.records.store import Store
 from steelyard.server.app import build
 from steelyard.settings import load_settings
 from steelyard.v1 import records_pb2 as pb
 from tests.support.evaluations import Clock, evaluation
+from tests.support.pages import every
 
 
 def _scheduled(store: Store) -> list[RunRecord]:
-    page = store.list_runs(RunFilter(trigger=Trigger.SCHEDULE), PageRequest(1000))
-    return list(reversed(page.items))
+    where = RunFilter(trigger=Trigger.SCHEDULE)
+    return list(reversed(every(lambda page: store.list_runs(where, page))))
 
 
 def test_windows_follow_each_other(url: str) -> None:

@@ -35,7 +35,7 @@ from steelyard.scoring.followups import Suggestion
 from steelyard.scoring.task_evaluation import evaluate_task
 from steelyard.scoring.task_types import AiScores, TaskEvaluationRequest
 from steelyard.settings import load_settings
-from tests.support.evaluations import CATEGORIES, Clock, draft, evaluation
+from tests.support.evaluations import CATEGORIES, Clock, draft, eval_result, evaluation
 
 MOMENTS = st.datetimes(
     min_value=datetime(2020, 1, 1),  # hypothesis adds the zone
@@ -156,31 +156,36 @@ def test_any_altered_page_token_is_refused() -> None:
         Pager(b"j" * 32)._read(token, b"12345678")
 
 
-EVAL = {
-    "evalId": "eval-c-2",
-    "contractId": "c",
-    "specId": "s",
-    "iteration": 2,
-    "overallResult": "pass",
-}
-
-
 @pytest.mark.parametrize(
     ("change", "path"),
     [
         ({"evalId": "eval-c-3"}, "document.evalId"),
         ({"iteration": 0}, "document.iteration"),
         ({"iteration": "2"}, "document.iteration"),
-        ({"iteration": True}, "document.iteration"),
         ({"overallResult": "PASS"}, "document.overallResult"),
         ({"contractId": None}, "document.contractId"),
-        ({"specId": ""}, "document.specId"),
+        ({"specId": 7}, "document.specId"),
+        ({"criteriaResults": None}, "document.criteriaResults"),
     ],
 )
 def test_bad_eval_results_are_refused(change: dict[str, object], path: str) -> None:
+    given = {**eval_result("c", 2), **change}
     with pytest.raises(InvalidInputError) as caught:
-        check_eval_result(json.dumps({**EVAL, **change}))
-    assert caught.value.violations[0].path == path
+        check_eval_result(json.dumps(given))
+    assert path in [each.path for each in caught.value.violations]
+
+
+def test_an_eval_result_is_kept_as_it_came() -> None:
+    text = json.dumps(eval_result("c", 2), indent=3)
+    checked = check_eval_result(text)
+    assert checked.document == text
+    assert checked.columns == {
+        "eval_id": "eval-c-2",
+        "contract_id": "c",
+        "spec_id": "s",
+        "iteration": 2,
+        "overall_result": "pass",
+    }
 
 
 @pytest.mark.parametrize(
