@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes
 
-.PHONY: help build run test test-rust test-python clients durability bench load lint fmt proto vectors \
+.PHONY: help build run test test-rust test-python clients durability postgres bench load lint fmt proto vectors \
 	fixtures lock clean
 
 help: ## Show the targets
@@ -41,6 +41,9 @@ clients: build $(VENV)/.dev ## Build and run the clients of all five languages, 
 
 durability: build $(VENV)/.dev ## Kill the server every two seconds for a minute, on both stores
 	STEELYARD_DURABILITY_SECONDS=60 $(BIN)/python -m pytest tests/integration/records/test_records_durability.py
+
+postgres: $(VENV)/.dev ## Install PostgreSQL's server for the tests (root and apt), unless it is there
+	$(BIN)/python -m tests.support.postgres install
 
 bench: build $(VENV)/.dev ## Run the benchmarks; benches/README.md explains them
 	cargo bench --locked --package steelyard-benches

@@ -20,6 +20,15 @@ VECTORS = Path(__file__).parent / "vectors"
 POLICIES = VECTORS / "policies"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def default_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Servers and commands of tests keep their records here, never in the user's folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        store = str(tmp_path_factory.mktemp("store") / "records.db")
+        patch.setenv("STEELYARD_STORE", store)
+        yield store
+
+
 @pytest.fixture(scope="session")
 def score_vectors() -> dict[str, Any]:
     """Every recorded blend, the digests of all overalls and 204 whole tasks."""

@@ -16,6 +16,12 @@ from pydantic_settings import (
 )
 
 from steelyard.errors import InvalidInputError, NotFoundError, Violation
+from steelyard.records.settings import (
+    BoardSetting,
+    ExperimentalFeatures,
+    ScheduleSettings,
+    StoreSetting,
+)
 
 __all__ = ["Settings", "load_settings"]
 
@@ -43,6 +49,15 @@ class Settings(BaseSettings):
     """Handler threads of a worker; half of them at most serve streams."""
     max_concurrent_calls: Annotated[int, Field(ge=1, le=1_000_000)] = 2_000
     """Calls that a worker takes on at once; more are answered RESOURCE_EXHAUSTED."""
+    store: StoreSetting = ""
+    """Where records are kept: a file path, sqlite:///FILE or postgresql://…; empty: a file in the
+    user's data folder."""
+    board: BoardSetting = "builtin"
+    """Where follow-ups become tasks: the store's own table, or the outbox for other boards."""
+    schedule: ScheduleSettings = ScheduleSettings()
+    """When results are aggregated into a scheduled run."""
+    experimental_features: ExperimentalFeatures = ExperimentalFeatures()
+    """Surfaces that can be switched off."""
     grace_seconds: Annotated[float, Field(ge=0, le=3600)] = 10.0
     """How long running calls may go on after SIGTERM."""
 
@@ -81,4 +96,4 @@ def load_settings(flags: Mapping[str, Any], config: Path | None = None) -> Setti
         ]
         places = "; ".join(f"{entry.path}: {entry.message}" for entry in violations)
         raise InvalidInputError("SETTINGS_INVALID", f"settings: {places}", violations) from None
-    return Settings.model_construct(**loaded.model_dump())
+    return Settings.model_construct(**dict(loaded))

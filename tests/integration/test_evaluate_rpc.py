@@ -7,11 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from steelyard.client import Client
-from steelyard.errors import InvalidInputError, PreconditionError
+from steelyard.errors import InvalidInputError, NotFoundError, PreconditionError
+from steelyard.records.settings import ExperimentalFeatures
 from steelyard.server.app import build
 from steelyard.server.evaluate import EVALUATE
 from steelyard.settings import Settings
 from steelyard.v1 import evaluate_pb2 as pb
+from steelyard.v1 import records_pb2
 
 
 @pytest.fixture(scope="module")
@@ -66,8 +68,35 @@ def test_a_refusal_names_the_field(client: Client) -> None:
     assert [violation.path for violation in refused.value.violations] == ["contract.contractId"]
 
 
-def test_a_stored_result_needs_a_store(client: Client) -> None:
+def test_the_next_round_follows_a_stored_result(client: Client) -> None:
+    first = request(pb.JUDGEMENT_RESULT_FAIL)
+    first.outputs.append(pb.EVAL_OUTPUT_FORMAT_JSON)
+    document = client.call(EVALUATE, first, pb.EvaluateResponse).outputs[1].content.decode()
+    second = request()
+    second.iteration = 2
+    second.previous_eval_id = "eval-sprint-1-1"
+    with pytest.raises(NotFoundError):
+        client.call(EVALUATE, second, pb.EvaluateResponse)
+    client.call(
+        "/steelyard.v1.RecordsService/StoreEvalResult",
+        records_pb2.StoreEvalResultRequest(document=document),
+        records_pb2.StoreEvalResultResponse,
+    )
+    answer = client.call(EVALUATE, second, pb.EvaluateResponse)
+    assert answer.result.progress.previous_eval_id == "eval-sprint-1-1"
+
+
+def test_a_stored_result_needs_a_store() -> None:
+    off = ExperimentalFeatures(evals_view=False)
+    server = build(Settings(address="127.0.0.1:0", grace_seconds=0, experimental_features=off))
+    server.start()
     message = request()
     message.previous_eval_id = "eval-sprint-1-1"
-    with pytest.raises(PreconditionError):
-        client.call(EVALUATE, message, pb.EvaluateResponse)
+    try:
+        with (
+            Client(f"127.0.0.1:{server.port}", timeout=20) as asking,
+            pytest.raises(PreconditionError),
+        ):
+            asking.call(EVALUATE, message, pb.EvaluateResponse)
+    finally:
+        server.stop()

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from steelyard.client import Client
-from steelyard.errors import InvalidInputError, PreconditionError
+from steelyard.errors import InvalidInputError, NotFoundError, PreconditionError
+from steelyard.records.settings import ExperimentalFeatures
 from steelyard.server.app import build
 from steelyard.settings import Settings
-from steelyard.v1 import task_pb2
+from steelyard.v1 import records_pb2, task_pb2
 
 METHOD = "/steelyard.v1.SteelyardService/ScoreTask"
 REPLY = """Here is my judgement.
@@ -67,7 +68,45 @@ def test_refusals_keep_reason_and_path_on_the_wire(client: Client) -> None:
     assert "is 99, but computes to 75" in caught.value.violations[0].message
 
 
-def test_persisting_on_a_server_without_a_store(client: Client) -> None:
+def test_persisting_on_a_server_without_a_store() -> None:
+    off = ExperimentalFeatures(evals_view=False)
+    server = build(Settings(address="127.0.0.1:0", grace_seconds=0, experimental_features=off))
+    server.start()
+    try:
+        with (
+            Client(f"127.0.0.1:{server.port}", timeout=20) as client,
+            pytest.raises(PreconditionError) as caught,
+        ):
+            client.call(METHOD, request(persist=True), task_pb2.ScoreTaskResponse)
+        assert caught.value.reason == "STORE_NOT_CONFIGURED"
+    finally:
+        server.stop()
+
+
+def test_persisting_stores_once_and_into_open_runs_only(client: Client) -> None:
+    stored = request(persist=True, idempotency_key="task-rpc", task_id="FN-2")
+    first = client.call(METHOD, stored, task_pb2.ScoreTaskResponse)
+    assert first.persisted
+    assert not first.replayed
+    again = client.call(METHOD, stored, task_pb2.ScoreTaskResponse)
+    assert again.replayed
+    assert again.evaluation == first.evaluation
+    run_id = first.evaluation.run_id
+    assert run_id
     with pytest.raises(PreconditionError) as caught:
-        client.call(METHOD, request(persist=True), task_pb2.ScoreTaskResponse)
-    assert caught.value.reason == "STORE_NOT_CONFIGURED"
+        client.call(METHOD, request(persist=True, run_id=run_id), task_pb2.ScoreTaskResponse)
+    assert caught.value.reason == "RUN_FINISHED"
+    assert caught.value.violations[0].path == "run_id"
+    with pytest.raises(NotFoundError):
+        client.call(METHOD, request(persist=True, run_id="none"), task_pb2.ScoreTaskResponse)
+    get = records_pb2.GetResultRequest(run_id=run_id, task_id="FN-2")
+    method = "/steelyard.v1.RecordsService/GetResult"
+    found = client.call(method, get, records_pb2.GetResultResponse)
+    assert found.evaluation == first.evaluation
+    with pytest.raises(InvalidInputError) as refused:
+        client.call(
+            "/steelyard.v1.RecordsService/ListResults",
+            records_pb2.ListResultsRequest(page_size=1001),
+            records_pb2.ListResultsResponse,
+        )
+    assert refused.value.violations[0].path == "page_size"

@@ -10,15 +10,20 @@ __all__ = ["main"]
 
 COMMANDS = (
     "call",
+    "db",
     "demo",
     "evaluate",
+    "followups",
     "gate",
     "keys",
     "lint",
     "playbook",
     "policy",
+    "results",
+    "runs",
     "score",
     "serve",
+    "trend",
     "verify",
     "version",
 )

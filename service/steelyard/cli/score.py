@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ import pyarrow as pa
 from rich.table import Table
 
 from steelyard._core import Engine
+from steelyard.cli.records import StoreWhenNeeded
 from steelyard.cli.run import BAND_STYLES, print_table
 from steelyard.cli.score_files import format_of, read_tasks, result_table, write_results
 from steelyard.cli.task import score_task_file
@@ -45,6 +47,10 @@ SHOWN_ROWS = 20
     type=click.Path(path_type=Path),
     help="Policy file. [default: the built-in task-evaluation@1]",
 )
+@click.option(
+    "--store",
+    help="With --task: where a task with `persist` is stored. [default: as the settings say]",
+)
 @click.option("--server", help="Score on this server (host:port), not in this process.")
 def score(
     file: Path | None,
@@ -53,6 +59,7 @@ def score(
     out: Path | None,
     kind: str | None,
     policy_file: Path | None,
+    store: str | None,
     server: str | None,
 ) -> None:
     """Score the tasks of FILE (.csv, .jsonl or .parquet), or one task in full with --task.
@@ -67,10 +74,13 @@ def score(
     policy = TASK_EVALUATION if policy_file is None else load_policy(policy_file)
     if file is None:
         if out is not None or kind is not None or server is not None:
-            raise click.UsageError("--task goes with --policy and --json only")
+            raise click.UsageError("--task goes with --policy, --store and --json only")
         engine = Engine([] if policy_file is None else [policy], max_tasks=1)
-        score_task_file(str(task_file), engine.policy, as_json=as_json)
+        with closing(StoreWhenNeeded(store, (policy,))) as kept:
+            score_task_file(str(task_file), engine.policy, as_json=as_json, store=kept)
         return
+    if store is not None:
+        raise click.UsageError("--store goes with --task")
     if as_json:
         raise click.UsageError("--json goes with --task; use --format jsonl")
     if kind is None:

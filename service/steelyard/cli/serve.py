@@ -36,6 +36,16 @@ def settings_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Folder with scoring policies, *.toml.",
         ),
         click.option(
+            "--store",
+            help="Where records are kept: a file, sqlite:///FILE or postgresql://…. "
+            "[default: a file in the user's data folder]",
+        ),
+        click.option(
+            "--board",
+            type=click.Choice(["builtin", "outbox"]),
+            help="Where follow-ups become tasks. [default: builtin]",
+        ),
+        click.option(
             "--max-message-bytes", type=int, help="Largest request in bytes. [default: 4194304]"
         ),
         click.option(

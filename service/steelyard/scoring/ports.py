@@ -41,9 +41,9 @@ class TaskEvaluationStore(Protocol):
         duplicate and makes no task: of two servers that save the same one at once, one creates it.
         A key that stored the same evaluation answers with what it stored; an empty key is no key.
 
-        Errors: PreconditionError for an unknown or finished run; AlreadyExistsError when the run
-        has another result for the task or the key stored something else; UnavailableError;
-        LimitError for a full disk. After an error nothing is stored.
+        Errors: NotFoundError for an unknown run; PreconditionError for a finished one;
+        AlreadyExistsError when the run has another result for the task or the key stored something
+        else; UnavailableError; LimitError for a full disk. After an error nothing is stored.
         """
 
 

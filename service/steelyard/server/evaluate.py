@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from google.protobuf.message import DecodeError
-
 from steelyard import strictjson
-from steelyard.errors import InvalidInputError, PreconditionError
+from steelyard.errors import PreconditionError
 from steelyard.evaluation import LintMode, Previous, evaluate, parse_previous, render
 from steelyard.server.evaluate_codec import (
     contract_from_message,
@@ -19,6 +17,7 @@ from steelyard.server.evaluate_codec import (
     violation_messages,
 )
 from steelyard.server.evaluate_words import LINT, OUTPUT
+from steelyard.server.messages import parse
 from steelyard.server.table import CallContext, Handler, UnaryHandler
 from steelyard.timestamps import timestamp
 from steelyard.v1 import evaluate_pb2 as pb
@@ -38,7 +37,7 @@ def evaluate_handlers(
     dates requests that carry no timestamp."""
 
     def evaluate_(request: bytes, _context: CallContext) -> bytes:
-        message = _parse(request)
+        message = parse(pb.EvaluateRequest, request)
         outputs = [
             OUTPUT.word(value, f"outputs[{index}]") for index, value in enumerate(message.outputs)
         ]
@@ -61,15 +60,6 @@ def evaluate_handlers(
         ).SerializeToString()
 
     return {EVALUATE: UnaryHandler(evaluate_)}
-
-
-def _parse(request: bytes) -> pb.EvaluateRequest:
-    try:
-        return pb.EvaluateRequest.FromString(request)
-    except DecodeError as error:
-        raise InvalidInputError(
-            "MALFORMED_MESSAGE", "the request is not an EvaluateRequest"
-        ) from error
 
 
 def _previous(message: pb.EvaluateRequest, stored: StoredResults | None) -> Previous | None:

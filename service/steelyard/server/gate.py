@@ -6,10 +6,7 @@ import uuid
 from collections.abc import Callable
 from datetime import datetime
 
-from google.protobuf.message import DecodeError
-
 from steelyard import strictjson
-from steelyard.errors import InvalidInputError
 from steelyard.gating import gate, verify_report
 from steelyard.gating.report import MAX_REPORT_DEPTH
 from steelyard.server.gate_codec import (
@@ -19,6 +16,7 @@ from steelyard.server.gate_codec import (
     report_message,
     verification_message,
 )
+from steelyard.server.messages import parse
 from steelyard.server.table import CallContext, Handler, UnaryHandler
 from steelyard.timestamps import timestamp
 from steelyard.v1 import gate_pb2 as pb
@@ -34,18 +32,12 @@ def gate_handlers(clock: Callable[[], datetime]) -> dict[str, Handler]:
     says when a report is verified."""
 
     def judge(request: bytes, _context: CallContext) -> bytes:
-        try:
-            message = pb.GateRequest.FromString(request)
-        except DecodeError as error:
-            raise _malformed("a GateRequest") from error
+        message = parse(pb.GateRequest, request)
         evidence = evidence_from_message(message, timestamp(clock()), str(uuid.uuid4()))
         return report_message(gate(evidence)).SerializeToString()
 
     def verify(request: bytes, _context: CallContext) -> bytes:
-        try:
-            message = pb.VerifyReportRequest.FromString(request)
-        except DecodeError as error:
-            raise _malformed("a VerifyReportRequest") from error
+        message = parse(pb.VerifyReportRequest, request)
         verification = verify_report(
             strictjson.parse(message.report.encode(), "report", MAX_REPORT_DEPTH),
             project_from_message(message.project) if message.HasField("project") else None,
@@ -57,7 +49,3 @@ def gate_handlers(clock: Callable[[], datetime]) -> dict[str, Handler]:
         return verification_message(verification).SerializeToString()
 
     return {GATE: UnaryHandler(judge), VERIFY_REPORT: UnaryHandler(verify)}
-
-
-def _malformed(what: str) -> InvalidInputError:
-    return InvalidInputError("MALFORMED_MESSAGE", f"the request is not {what}")

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from google.protobuf.message import DecodeError
-
-from steelyard.errors import InvalidInputError
 from steelyard.scoring.policy import TASK_EVALUATION, Policy
 from steelyard.scoring.ports import Kept, TaskEvaluationStore, keep
 from steelyard.scoring.task_evaluation import evaluate_task
+from steelyard.server.messages import parse
 from steelyard.server.table import CallContext, Handler, UnaryHandler
 from steelyard.server.task_codec import evaluation_message, request_from_message
 from steelyard.v1 import task_pb2
@@ -26,7 +24,7 @@ def task_handlers(policy_of: PolicyLookup, store: TaskEvaluationStore | None) ->
     """The ScoreTask handler; without a store it evaluates and refuses to persist."""
 
     def score_task(request: bytes, _context: CallContext) -> bytes:
-        message = _parse(request)
+        message = parse(task_pb2.ScoreTaskRequest, request)
         policy = (
             policy_of(message.policy.name, message.policy.version)
             if message.HasField("policy")
@@ -43,12 +41,3 @@ def task_handlers(policy_of: PolicyLookup, store: TaskEvaluationStore | None) ->
         ).SerializeToString()
 
     return {SCORE_TASK: UnaryHandler(score_task)}
-
-
-def _parse(request: bytes) -> task_pb2.ScoreTaskRequest:
-    try:
-        return task_pb2.ScoreTaskRequest.FromString(request)
-    except DecodeError as error:
-        raise InvalidInputError(
-            "MALFORMED_MESSAGE", "the request is not a ScoreTaskRequest"
-        ) from error

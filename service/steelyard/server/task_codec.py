@@ -45,7 +45,7 @@ from steelyard.server.task_words import (
 )
 from steelyard.v1 import score_pb2, task_pb2
 
-__all__ = ["evaluation_message", "request_from_message"]
+__all__ = ["evaluation_message", "request_from_message", "suggestion_message"]
 
 
 def request_from_message(message: task_pb2.ScoreTaskRequest) -> TaskEvaluationRequest:
@@ -109,7 +109,7 @@ def evaluation_message(evaluation: TaskEvaluation) -> task_pb2.TaskEvaluation:
             task_pb2.UnknownEvidence(field=citation.path, evidence_id=citation.evidence_id)
             for citation in evaluation.unknown_evidence
         ],
-        suggestions=map(_suggestion_message, evaluation.suggestions),
+        suggestions=map(suggestion_message, evaluation.suggestions),
         provenance=score_pb2.Provenance(
             policy_name=provenance.policy_name,
             policy_version=provenance.policy_version,
@@ -310,7 +310,7 @@ def _ref_message(ref: EvidenceRef) -> task_pb2.EvidenceRef:
     return task_pb2.EvidenceRef(evidence_id=ref.evidence_id, source=GROUP.values[ref.source])
 
 
-def _suggestion_message(suggestion: Suggestion) -> task_pb2.Suggestion:
+def suggestion_message(suggestion: Suggestion) -> task_pb2.Suggestion:
     fate = suggestion.fate
     advice = recommend(suggestion)
     return task_pb2.Suggestion(

@@ -14,7 +14,7 @@ from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
 
 from steelyard.errors import UnavailableError
-from steelyard.server.app import build, handler_table
+from steelyard.server.app import build, check
 from steelyard.settings import Settings
 
 __all__ = ["serve"]
@@ -50,11 +50,11 @@ def _serve_here(
     share_port: bool = False,
 ) -> None:
     pin(index)
-    transport = build(settings, share_port=share_port)
-    transport.start()
-    ready(transport.port)
+    server = build(settings, share_port=share_port)
+    server.start()
+    ready(server.port)
     stop.wait()
-    transport.stop()
+    server.stop()
 
 
 def pin(index: int) -> None:
@@ -67,8 +67,9 @@ def pin(index: int) -> None:
 
 
 def _supervise(settings: Settings, stop: threading.Event, ready: Callable[[int], None]) -> None:
-    # Policies and settings that do not load stop the start here, not in a loop of dying workers.
-    handler_table(settings)
+    # Policies, settings and a store that do not load stop the start here, not in a loop of dying
+    # workers.
+    check(settings)
     cores = len(os.sched_getaffinity(0))
     if settings.workers > cores:
         log.warning("%d workers share %d cores", settings.workers, cores)

@@ -1,0 +1,1 @@
+"""What outlives a call: runs, results, follow-ups, outbox, evaluations, reports, playbook."""
