@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import grpc
@@ -120,6 +121,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if len(os.sched_getaffinity(0)) < 2:
         raise SystemExit("server and load generator need a core each")
+    os.environ.setdefault("STEELYARD_STORE", str(Path(mkdtemp()) / "records.db"))
     install_ghz()
     build_peers()
     described = machine()

@@ -18,6 +18,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 
 from steelyard.errors import SteelyardError
 from steelyard.rpc_errors import to_status
+from steelyard.scoring.policy import load_policies
 from steelyard.server.app import handler_table
 from steelyard.server.table import BidiHandler, HandlerTable, UnaryHandler
 from steelyard.settings import Settings, load_settings
@@ -38,7 +39,7 @@ CASES = [
 @pytest.fixture(scope="module")
 def table() -> HandlerTable:
     settings: Settings = load_settings({"policies": VECTORS / "policies"}, VECTORS / "server.toml")
-    return handler_table(settings)
+    return handler_table(settings, load_policies(VECTORS / "policies"), store=None)
 
 
 def test_files_are_up_to_date() -> None:

@@ -15,6 +15,7 @@ from google.rpc import code_pb2
 from tests.support import gate_world
 from wire_format import ANY, DIGEST, TIME, VERSION, Case, Group, Raw, Status
 
+from steelyard.scoring.policy import load_policies
 from steelyard.server.app import handler_table
 from steelyard.server.gate_codec import evidence_message
 from steelyard.server.table import HandlerTable, UnaryHandler
@@ -42,7 +43,9 @@ class NoCall:
 
 @cache
 def table() -> HandlerTable:
-    return handler_table(load_settings({"policies": Path(__file__).parent / "policies"}))
+    policies = Path(__file__).parent / "policies"
+    settings = load_settings({"policies": policies})
+    return handler_table(settings, load_policies(policies), store=None)
 
 
 class Method:
