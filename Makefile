@@ -88,4 +88,6 @@ lock: $(VENV)/.dev ## Lock the Python requirements anew
 	$(UV_COMPILE) pyproject.toml requirements/build.in requirements/dev.in -o requirements/dev.txt
 
 clean: ## Remove everything that was built
-	rm -rf $(VENV) .tools target dist tools/node_modules service/steelyard/_core*.so
+	rm -rf $(VENV) .tools target dist tools/node_modules service/steelyard/_core*.so \
+	  tests/clients/*/gen tests/clients/*/build tests/clients/*/target tests/clients/*/node_modules \
+	  benches/load/peers/*/gen benches/load/peers/*/build benches/load/peers/*/target
