@@ -140,5 +140,6 @@ def page(found: pb.ResultAggregates) -> str:
         height=1100,
         template="plotly_white",
     )
-    html: str = figure.to_html(include_plotlyjs=True, full_html=True)
+    # Without the tool bar, whose buttons lead to other sites.
+    html: str = figure.to_html(include_plotlyjs=True, config={"displayModeBar": False})
     return html
