@@ -1,0 +1,106 @@
+"""One pinned worker and two: CPU per request of each, and how 16 connections spread.
+
+`python benches/load/workers.py` prints one table. The load generator has no core of its own, so
+requests per second say little; the CPU of the workers per request is what is compared.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+from measure import GHZ, PROTO, install_ghz
+from rich.console import Console
+from rich.table import Table
+from scenarios import SCENARIOS
+from servers import ROOT
+
+CONNECTIONS = 16
+REQUESTS = 20_000
+REPEATS = 3
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process; see `servers.Server.cpu_seconds`."""
+    return time.clock_gettime(~pid << 3 | 2)
+
+
+@contextmanager
+def serving(workers: int) -> Iterator[tuple[str, list[int]]]:
+    """A server's address and the processes that answer."""
+    command = [sys.executable, "-m", "steelyard", "serve", "--address", "127.0.0.1:0"]
+    process = subprocess.Popen(
+        [*command, "--workers", str(workers)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        told = re.search(r"listens on (\S+) ", process.stdout.readline())
+        assert told is not None
+        children = psutil.Process(process.pid).children()
+        pids = [child.pid for child in children if "spawn_main" in " ".join(child.cmdline())]
+        yield told[1], pids if workers > 1 else [process.pid]
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def load(address: str, pids: list[int]) -> tuple[float, list[int]]:
+    """Microseconds of CPU per request, and the connections of each worker half way."""
+    scenario = next(scenario for scenario in SCENARIOS if scenario.tasks == 1)
+    with tempfile.NamedTemporaryFile(suffix=".bin") as request:
+        request.write(scenario.request)
+        request.flush()
+        before = sum(map(cpu_seconds, pids))
+        ghz = subprocess.Popen(
+            [
+                str(GHZ),
+                "--insecure",
+                f"--proto={PROTO}",
+                f"--import-paths={ROOT / 'proto'}",
+                f"--call={scenario.method}",
+                f"--binary-file={request.name}",
+                f"--concurrency={CONNECTIONS}",
+                f"--connections={CONNECTIONS}",
+                f"--total={REQUESTS}",
+                address,
+            ],
+            stdout=subprocess.DEVNULL,
+        )
+        time.sleep(0.7)
+        shares = [
+            sum(
+                one.status == psutil.CONN_ESTABLISHED
+                for one in psutil.Process(pid).net_connections()
+            )
+            for pid in pids
+        ]
+        if ghz.wait(120):
+            raise SystemExit("ghz failed")
+        used = sum(map(cpu_seconds, pids)) - before
+    return used / REQUESTS * 1e6, shares
+
+
+def main() -> None:
+    """Measures and prints."""
+    os.environ.setdefault("STEELYARD_STORE", str(Path(tempfile.mkdtemp()) / "records.db"))
+    install_ghz()
+    table = Table("workers", "CPU µs per request", f"of {CONNECTIONS} connections each")
+    for workers in (1, 2):
+        with serving(workers) as (address, pids):
+            load(address, pids)
+            for _ in range(REPEATS):
+                cost, shares = load(address, pids)
+                table.add_row(str(workers), f"{cost:.0f}", " + ".join(map(str, shares)))
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
