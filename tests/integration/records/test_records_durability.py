@@ -70,7 +70,6 @@ def test_acknowledged_results_survive_kill_9(url: str) -> None:
     acknowledged = [task for writer in writers for task in writer.acknowledged]
     assert kills >= SECONDS / (KILL_EVERY_S + 6)
     assert len(acknowledged) > 10 * kills
-    assert sum(writer.refused for writer in writers) > 0
     _check(url, acknowledged)
 
 
@@ -83,7 +82,6 @@ class _Writer(threading.Thread):
         self._index = index
         self._stop_asked = stop
         self.acknowledged: list[str] = []
-        self.refused = 0
 
     def run(self) -> None:
         with Client(self._address, timeout=5) as client:
@@ -95,7 +93,7 @@ class _Writer(threading.Thread):
                     try:
                         answer = client.call(SCORE_TASK, request, task_pb2.ScoreTaskResponse)
                     except UnavailableError:
-                        self.refused += 1
+                        # The client's own retries are over: the server was away for long.
                         time.sleep(0.02)
                         continue
                     assert answer.persisted
