@@ -85,14 +85,13 @@ def score_arrays(
     by_column: bool,
     deterministic: NDArray[np.uint8],
     ai: NDArray[np.uint8],
+    final_scores: NDArray[np.uint8],
+    bands: NDArray[np.uint8],
+    overall_scores: NDArray[np.uint8],
+    overall_bands: NDArray[np.uint8],
+    below_floors: NDArray[np.uint8] | None = None,
     path: str | None = None,
-) -> tuple[
-    NDArray[np.uint8],
-    NDArray[np.uint8],
-    NDArray[np.uint8],
-    NDArray[np.uint8],
-    NDArray[np.uint8] | None,
-]: ...
+) -> None: ...
 def kernel_paths() -> list[str]: ...
 
 # Canonical JSON (RFC 8785) and hashes.

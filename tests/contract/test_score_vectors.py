@@ -28,9 +28,10 @@ def kernel(path: str, by_column: bool) -> Door:
         flat = [
             np.ascontiguousarray(side.T if by_column else side).reshape(-1) for side in (det, ai)
         ]
-        final, _, overall, _, _ = _core.score_arrays(
-            steelyard.TASK_EVALUATION, by_column, flat[0], flat[1], path
-        )
+        final, band = np.empty(det.size, np.uint8), np.empty(det.size, np.uint8)
+        overall, overall_band = np.empty(len(det), np.uint8), np.empty(len(det), np.uint8)
+        results = final, band, overall, overall_band
+        _core.score_arrays(steelyard.TASK_EVALUATION, by_column, *flat, *results, path=path)
         shaped = final.reshape(3, -1).T if by_column else final.reshape(-1, 3)
         return shaped, overall
 

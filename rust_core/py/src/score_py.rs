@@ -1,6 +1,6 @@
 //! Policies, the columnar kernel and the wire path.
 
-use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
+use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -127,25 +127,25 @@ fn valid(score: u8) -> PyResult<u8> {
     Ok(score)
 }
 
-type Arrays<'py> = (
-    Bound<'py, PyArray1<u8>>,
-    Bound<'py, PyArray1<u8>>,
-    Bound<'py, PyArray1<u8>>,
-    Bound<'py, PyArray1<u8>>,
-    Option<Bound<'py, PyArray1<u8>>>,
-);
-
-/// Scores flat arrays: final, band, overall, overall band and, with floors, below floor.
+/// Scores flat arrays into flat arrays: finals, bands, overalls, overall bands and, for a policy with
+/// floors, marks. The caller allocates the results: numpy can leave new memory as it is, and zeroing
+/// it would cost as much as the kernel.
 #[pyfunction]
-#[pyo3(signature = (policy, by_column, deterministic, ai, path=None))]
+#[pyo3(signature = (policy, by_column, deterministic, ai, final_scores, bands, overall_scores, overall_bands, below_floors=None, path=None))]
+#[expect(clippy::too_many_arguments, reason = "two inputs and five results, each an array")]
 fn score_arrays<'py>(
     py: Python<'py>,
     policy: &Policy,
     by_column: bool,
     deterministic: PyReadonlyArray1<'py, u8>,
     ai: PyReadonlyArray1<'py, u8>,
+    mut final_scores: PyReadwriteArray1<'py, u8>,
+    mut bands: PyReadwriteArray1<'py, u8>,
+    mut overall_scores: PyReadwriteArray1<'py, u8>,
+    mut overall_bands: PyReadwriteArray1<'py, u8>,
+    mut below_floors: Option<PyReadwriteArray1<'py, u8>>,
     path: Option<&str>,
-) -> PyResult<Arrays<'py>> {
+) -> PyResult<()> {
     let kernel = &policy.0;
     let policy = kernel.policy();
     let layout = if by_column { Layout::Columns } else { Layout::Rows };
@@ -157,51 +157,45 @@ fn score_arrays<'py>(
             .ok_or_else(|| PyValueError::new_err(format!("no kernel path {name:?} here")))?,
     };
     let (det, ai) = (deterministic.as_slice()?, ai.as_slice()?);
-    let categories = policy.categories().len();
-    if det.len() != ai.len() || !det.len().is_multiple_of(categories) {
+    let mut output = Output {
+        final_scores: final_scores.as_slice_mut()?,
+        bands: bands.as_slice_mut()?,
+        overall_scores: overall_scores.as_slice_mut()?,
+        overall_bands: overall_bands.as_slice_mut()?,
+    };
+    let below = match &mut below_floors {
+        Some(array) => Some(array.as_slice_mut()?),
+        None => None,
+    };
+    let tasks = output.overall_scores.len();
+    let cells = tasks * policy.categories().len();
+    let lengths = [
+        det.len(),
+        ai.len(),
+        output.final_scores.len(),
+        output.bands.len(),
+        below.as_ref().map_or(cells, |marks| marks.len()),
+    ];
+    if lengths != [cells; 5] || output.overall_bands.len() != tasks {
         return Err(PyValueError::new_err("the arrays' lengths do not fit the policy"));
     }
-    let (cells, tasks) = (det.len(), det.len() / categories);
-    let final_scores = PyArray1::<u8>::zeros(py, cells, false);
-    let bands = PyArray1::<u8>::zeros(py, cells, false);
-    let overall_scores = PyArray1::<u8>::zeros(py, tasks, false);
-    let overall_bands = PyArray1::<u8>::zeros(py, tasks, false);
-    let below_floors = policy.has_floors().then(|| PyArray1::<u8>::zeros(py, cells, false));
-    {
-        let mut final_scores = final_scores.readwrite();
-        let mut bands = bands.readwrite();
-        let mut overall_scores = overall_scores.readwrite();
-        let mut overall_bands = overall_bands.readwrite();
-        let mut below_floors = below_floors.as_ref().map(|array| array.readwrite());
-        let mut output = Output {
-            final_scores: final_scores.as_slice_mut()?,
-            bands: bands.as_slice_mut()?,
-            overall_scores: overall_scores.as_slice_mut()?,
-            overall_bands: overall_bands.as_slice_mut()?,
+    let work = || {
+        kernel.score(path, layout, det, ai, &mut output)?;
+        if let Some(below) = below {
+            kernel.mark_below_floors(layout, output.final_scores, below);
+        }
+        Ok(())
+    };
+    let done = if cells < RELEASE_GIL_BYTES { work() } else { py.detach(work) };
+    done.map_err(|bad: BadScore| {
+        let input = if bad.is_ai { "ai" } else { "deterministic" };
+        let category = &policy.categories()[bad.category].name;
+        let error = Error::ScoreOutOfRange {
+            path: format!("{input}[{}].{category}", bad.task),
+            value: i64::from(bad.value),
         };
-        let below = match &mut below_floors {
-            Some(array) => Some(array.as_slice_mut()?),
-            None => None,
-        };
-        let work = || {
-            kernel.score(path, layout, det, ai, &mut output)?;
-            if let Some(below) = below {
-                kernel.mark_below_floors(layout, output.final_scores, below);
-            }
-            Ok(())
-        };
-        let done = if cells < RELEASE_GIL_BYTES { work() } else { py.detach(work) };
-        done.map_err(|bad: BadScore| {
-            let input = if bad.is_ai { "ai" } else { "deterministic" };
-            let category = &policy.categories()[bad.category].name;
-            let error = Error::ScoreOutOfRange {
-                path: format!("{input}[{}].{category}", bad.task),
-                value: i64::from(bad.value),
-            };
-            to_python(py, &error)
-        })?;
-    }
-    Ok((final_scores, bands, overall_scores, overall_bands, below_floors))
+        to_python(py, &error)
+    })
 }
 
 /// Names of the kernel paths that this machine can run; the last one is used by default.

@@ -84,9 +84,11 @@ def score(deterministic: ArrayLike, ai: ArrayLike, policy: Policy = TASK_EVALUAT
     other = as_scores("ai", ai, policy.categories)
     check_shapes(det, other)
     by_column = det.flags.f_contiguous and not det.flags.c_contiguous
-    final, band, overall, overall_band, below = _core.score_arrays(
-        policy, by_column, _flat(det, by_column), _flat(other, by_column)
-    )
+    final, band = np.empty(det.size, np.uint8), np.empty(det.size, np.uint8)
+    overall, overall_band = np.empty(len(det), np.uint8), np.empty(len(det), np.uint8)
+    below = np.empty(det.size, np.uint8) if any(policy.floors) else None
+    sides = _flat(det, by_column), _flat(other, by_column)
+    _core.score_arrays(policy, by_column, *sides, final, band, overall, overall_band, below)
     return ScoreBatch(
         final=_shaped(final, det.shape, by_column),
         band=_shaped(band, det.shape, by_column),
