@@ -75,7 +75,7 @@ def scenarios() -> Iterator[Scenario]:
     yield score("10,000 rows", score_pb2.ScoreRequest(rows=rows(10_000)), 10_000, 4)
     yield score("10,000 columns", score_pb2.ScoreRequest(columns=columns(10_000)), 10_000, 4)
     stream = score_pb2.ScoreStreamRequest(rows=rows(1)).SerializeToString()
-    yield Scenario("stream, 1 task", f"{SERVICE}.ScoreStream", stream, 1, ALL, 4, 4, 1_000)
+    yield Scenario("stream, 1 task", f"{SERVICE}.ScoreStream", stream, 1, ALL, 8, 8, 1_000)
     for method, file in (("ScoreTask", "score_task"), ("Evaluate", "evaluate"), ("Gate", "gate")):
         request = vector(file)
         yield Scenario(method, f"{SERVICE}.{method}", request, 1, ("steelyard",), 16, 8)

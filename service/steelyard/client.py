@@ -1,13 +1,14 @@
 """Clients of the service: `Client` blocks, `AsyncClient` is for asyncio.
 
-Both set a deadline on every call, retry calls that find the server away (every RPC may be sent
-twice without harm) and raise the errors of `steelyard.errors` with the server's reasons and field
-paths.
+Both set a deadline on every call, retry calls that find the server away (what is stored goes with
+an idempotency key, so that it is stored once) and raise the errors of `steelyard.errors` with the
+server's reasons and field paths.
 """
 
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import AsyncIterator, Iterable, Iterator
 from importlib.resources import files
 from types import TracebackType
@@ -34,6 +35,9 @@ SERVICE = "/steelyard.v1.SteelyardService/"
 CHUNK_TASKS = 50_000
 """Larger batches go over a stream in pieces of this many tasks."""
 
+KEY = "idempotency_key"
+
+Sent = TypeVar("Sent", bound=Message)
 Response = TypeVar("Response", bound=Message)
 
 
@@ -94,7 +98,7 @@ class Client:
             response_deserializer=response.FromString,
         )
         try:
-            return rpc(request, timeout=timeout or self._timeout)  # type: ignore[no-any-return]  # grpcio has no generic stubs
+            return rpc(keyed(request), timeout=timeout or self._timeout)  # type: ignore[no-any-return]  # grpcio has no generic stubs
         except grpc.RpcError as error:
             raise from_rpc_error(error) from None
 
@@ -172,7 +176,7 @@ class AsyncClient:
             response_deserializer=response.FromString,
         )
         try:
-            return await rpc(request, timeout=timeout or self._timeout)  # type: ignore[no-any-return]  # grpcio has no generic stubs
+            return await rpc(keyed(request), timeout=timeout or self._timeout)  # type: ignore[no-any-return]  # grpcio has no generic stubs
         except grpc.RpcError as error:
             raise from_rpc_error(error) from None
 
@@ -207,6 +211,20 @@ class AsyncClient:
         """`steelyard.score` on the server; see `Client.score`."""
         pieces = _pieces(deterministic, ai, policy, categories)
         return _joined([_batch(await self.score_message(piece)) for piece in pieces])
+
+
+def keyed(request: Sent) -> Sent:
+    """The request with an idempotency key of its own, if it can have one and has none.
+
+    A call that finds the server away is sent again, and the first attempt may have been stored.
+    """
+    if KEY not in request.DESCRIPTOR.fields_by_name:
+        return request
+    sent = type(request)()
+    sent.CopyFrom(request)
+    if not getattr(sent, KEY):
+        setattr(sent, KEY, uuid.uuid4().hex)
+    return sent
 
 
 def policy_ref(policy: str) -> score_pb2.PolicyRef:
