@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.scoring.policy import TASK_EVALUATION
-from steelyard.v1 import score_pb2
+from steelyard.v1 import score_pb2, task_pb2
 
 __all__ = ["SCENARIOS", "Scenario"]
 
@@ -79,6 +79,11 @@ def scenarios() -> Iterator[Scenario]:
     for method, file in (("ScoreTask", "score_task"), ("Evaluate", "evaluate"), ("Gate", "gate")):
         request = vector(file)
         yield Scenario(method, f"{SERVICE}.{method}", request, 1, ("steelyard",), 16, 8)
+    kept = task_pb2.ScoreTaskRequest.FromString(vector("score_task"))
+    # Without a run and a key every call stores a result in a run of its own.
+    kept.persist, kept.run_id, kept.idempotency_key = True, "", ""
+    request = kept.SerializeToString()
+    yield Scenario("ScoreTask, kept", f"{SERVICE}.ScoreTask", request, 1, ("steelyard",), 16, 8)
 
 
 SCENARIOS = tuple(scenarios())
