@@ -18,11 +18,10 @@ import io.grpc.MethodDescriptor.MethodType;
 import io.grpc.MethodDescriptor.PrototypeMarshaller;
 import io.grpc.ServiceDescriptor;
 import io.grpc.Status;
-import io.grpc.StatusException;
 import io.grpc.StatusRuntimeException;
 import io.grpc.protobuf.StatusProto;
-import io.grpc.stub.BlockingClientCall;
 import io.grpc.stub.ClientCalls;
+import io.grpc.stub.StreamObserver;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -30,6 +29,8 @@ import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 
@@ -130,20 +131,22 @@ final class Wire {
     List<byte[]> answers = new ArrayList<>();
     try {
       if (stream) {
-        BlockingClientCall<byte[], byte[]> open =
-            ClientCalls.blockingBidiStreamingCall(channel, method, options);
-        for (byte[] data : sent) {
-          open.write(data);
-        }
-        open.halfClose();
-        for (byte[] data = open.read(); data != null; data = open.read()) {
-          answers.add(data);
-        }
+        CompletableFuture<Void> end = new CompletableFuture<>();
+        StreamObserver<byte[]> open =
+            ClientCalls.asyncBidiStreamingCall(
+                channel.newCall(method, options), collecting(answers, end));
+        // A blocking call would not do: its writes wait for ever once the server has ended the
+        // stream while answers are unread.
+        sent.forEach(open::onNext);
+        open.onCompleted();
+        end.get();
       } else {
         answers.add(ClientCalls.blockingUnaryCall(channel, method, options, sent.get(0)));
       }
-    } catch (StatusException | StatusRuntimeException error) {
+    } catch (StatusRuntimeException error) {
       return new Answers(answers, statusOf(error));
+    } catch (ExecutionException error) {
+      return new Answers(answers, statusOf(error.getCause()));
     }
     JsonObject fine = new JsonObject();
     fine.addProperty("code", 0);
@@ -151,8 +154,28 @@ final class Wire {
     return new Answers(answers, fine);
   }
 
+  private static StreamObserver<byte[]> collecting(
+      List<byte[]> answers, CompletableFuture<Void> end) {
+    return new StreamObserver<>() {
+      @Override
+      public void onNext(byte[] answer) {
+        answers.add(answer);
+      }
+
+      @Override
+      public void onError(Throwable error) {
+        end.completeExceptionally(error);
+      }
+
+      @Override
+      public void onCompleted() {
+        end.complete(null);
+      }
+    };
+  }
+
   /** An error in the form of the vectors, its details decoded. */
-  private static JsonObject statusOf(Exception error) {
+  private static JsonObject statusOf(Throwable error) {
     Status.Code code = Status.fromThrowable(error).getCode();
     JsonObject status = new JsonObject();
     status.addProperty("code", code.value());
