@@ -105,7 +105,13 @@ def _serving(name: str, core: int) -> Iterator[Server]:
 
 
 def _pinned(core: int) -> Callable[[], None]:
-    return lambda: os.sched_setaffinity(0, {core})
+    """What every server gets, peers too, because ours does it to itself: see `workers.pin`."""
+
+    def settle() -> None:
+        os.sched_setaffinity(0, {core})
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+
+    return settle
 
 
 def _free_port() -> int:

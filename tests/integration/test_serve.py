@@ -126,6 +126,12 @@ def test_workers_are_pinned_share_the_port_and_are_restarted() -> None:
         pinned = [psutil.Process(pid).cpu_affinity() for pid in workers]
         assert all(len(cpus) == 1 for cpus in pinned)
         assert len({cpus[0] for cpus in pinned}) == min(2, cores)
+        for pid in workers:
+            tasks = list(Path(f"/proc/{pid}/task").iterdir())
+            transport = [int(each.name) for each in tasks if "event" in (each / "comm").read_text()]
+            assert transport
+            policies = {os.sched_getscheduler(thread) for thread in (pid, *transport)}
+            assert policies == {os.SCHED_BATCH}
         victim = min(workers)
         os.kill(victim, signal.SIGKILL)
         deadline = time.monotonic() + 20
