@@ -7,7 +7,8 @@ import os
 import statistics
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -72,6 +73,16 @@ def install_ghz() -> None:
         )
 
 
+@contextmanager
+def running(server: Server) -> Iterator[None]:
+    """Lets a paused server run for a while."""
+    server.resume()
+    try:
+        yield
+    finally:
+        server.pause()
+
+
 def check_answers(scenario: Scenario, servers: Sequence[Server]) -> None:
     """Refuses to measure servers that do not give the same answer; provenance is their own."""
     if len(servers) == 1:
@@ -80,9 +91,12 @@ def check_answers(scenario: Scenario, servers: Sequence[Server]) -> None:
     path = f"/{service}/{method}"
     answers = {}
     for server in servers:
-        with grpc.insecure_channel(
-            server.address, options=[("grpc.max_receive_message_length", -1)]
-        ) as channel:
+        with (
+            running(server),
+            grpc.insecure_channel(
+                server.address, options=[("grpc.max_receive_message_length", -1)]
+            ) as channel,
+        ):
             if scenario.messages > 1:
                 (data,) = channel.stream_stream(path)(iter([scenario.request]), timeout=60)
             else:
@@ -119,13 +133,14 @@ def run(scenario: Scenario, server: Server, seconds: float, core: int) -> Sample
             command.append(f"--stream-call-count={scenario.messages}")
         server.forget_peak()
         before = server.cpu_seconds()
-        done = subprocess.run(
-            [*command, server.address],
-            capture_output=True,
-            check=True,
-            timeout=seconds + 60,
-            preexec_fn=_pinned(core),  # no thread runs yet
-        )
+        with running(server):
+            done = subprocess.run(
+                [*command, server.address],
+                capture_output=True,
+                check=True,
+                timeout=seconds + 60,
+                preexec_fn=_pinned(core),  # no thread runs yet
+            )
         used = server.cpu_seconds() - before
     report = json.loads(done.stdout)
     calls = report["count"]

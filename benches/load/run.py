@@ -19,10 +19,11 @@ from typing import Any
 
 import grpc
 from chart import chart
+from claims import Claim, claims
 from measure import GHZ_VERSION, Result, Sample, check_answers, install_ghz, run
 from rich.console import Console
 from rich.table import Table
-from scenarios import SCENARIOS
+from scenarios import GROUPS
 from servers import HERE, ROOT, build_peers, serving
 
 # With this many seconds gone no further measurement begins.
@@ -59,6 +60,15 @@ def table(results: list[Result]) -> Table:
     return made
 
 
+def ratios(claimed: list[Claim]) -> Table:
+    """The claims for people."""
+    made = Table("server CPU", "median", "lowest", "highest", "aim", title="Ratios of the repeats")
+    for claim in claimed:
+        figures = (f"{each:.2f}" for each in (claim.median, claim.lowest, claim.highest))
+        made.add_row(claim.what, *figures, claim.aim)
+    return made
+
+
 def said(*command: str) -> str:
     """What a command prints."""
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
@@ -89,34 +99,38 @@ def machine() -> dict[str, Any]:
 
 
 def measure(seconds: float, repeats: int) -> list[Result]:
-    """Every scenario; the repeats go round the servers, so that drift of the machine meets all."""
+    """Every scenario; the repeats of a group take turns, so that drift of the machine meets all."""
     server_core, client_core = sorted(os.sched_getaffinity(0))[:2]
     begin = time.monotonic()
+    names = {name for group in GROUPS for scenario in group for name in scenario.servers}
     results = []
-    with serving({name for each in SCENARIOS for name in each.servers}, server_core) as servers:
-        for scenario in SCENARIOS:
-            called = [servers[name] for name in scenario.servers]
-            check_answers(scenario, called)
-            samples: dict[str, list[Sample]] = {name: [] for name in scenario.servers}
-            for server in called:
+    with serving(names, server_core) as servers:
+        for group in GROUPS:
+            pairs = [(scenario, servers[name]) for scenario in group for name in scenario.servers]
+            for scenario in group:
+                check_answers(scenario, [servers[name] for name in scenario.servers])
+            for scenario, server in pairs:
                 run(scenario, server, seconds / 2, client_core)  # warm-up
+            samples: list[list[Sample]] = [[] for _ in pairs]
             for _ in range(repeats):
-                for server in called:
+                for (scenario, server), taken in zip(pairs, samples, strict=True):
                     if time.monotonic() - begin > BUDGET_SECONDS:
                         raise SystemExit("out of time: give less with --seconds or --repeats")
-                    samples[server.name].append(run(scenario, server, seconds, client_core))
+                    taken.append(run(scenario, server, seconds, client_core))
             results += [
-                Result(scenario.name, name, scenario.tasks, samples[name]) for name in samples
+                Result(scenario.name, server.name, scenario.tasks, taken)
+                for (scenario, server), taken in zip(pairs, samples, strict=True)
             ]
-            print(f"{scenario.name}: {time.monotonic() - begin:.0f} s", file=sys.stderr)
+            done = ", ".join(scenario.name for scenario in group)
+            print(f"{done}: {time.monotonic() - begin:.0f} s", file=sys.stderr)
     return results
 
 
 def main() -> int:
     """Builds, measures, prints and stores."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=2.5, help="length of one run")
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=2.0, help="length of one run")
+    parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--out", type=Path, default=HERE, help="folder of the results")
     arguments = parser.parse_args()
     if len(os.sched_getaffinity(0)) < 2:
@@ -126,16 +140,20 @@ def main() -> int:
     build_peers()
     described = machine()
     results = measure(arguments.seconds, arguments.repeats)
+    claimed = list(claims(results))
     document = {
         "commit": said("git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=40"),
         "machine": described,
         "seconds": arguments.seconds,
         "repeats": arguments.repeats,
+        "claims": [claim.document() for claim in claimed],
         "results": [result.document() for result in results],
     }
     (arguments.out / "results.json").write_text(json.dumps(document, indent=1) + "\n")
     (arguments.out / "results.svg").write_text(chart(results))
-    Console(width=130).print(table(results))
+    console = Console(width=130)
+    console.print(table(results))
+    console.print(ratios(claimed))
     return 0
 
 

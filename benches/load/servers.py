@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -18,6 +19,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 PEERS = HERE / "peers"
 START_SECONDS = 60
+NO_RECORDS = "STEELYARD_EXPERIMENTAL_FEATURES__EVALS_VIEW=false"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,14 @@ class Server:
         """
         return time.clock_gettime(~self.process.pid << 3 | 2)
 
+    def pause(self) -> None:
+        """Stops it where it is, so that it takes nothing from the one that is measured."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Lets it go on."""
+        self.process.send_signal(signal.SIGCONT)
+
     def forget_peak(self) -> None:
         """Starts the peak of memory anew."""
         Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
@@ -53,6 +63,8 @@ def commands(address: str) -> dict[str, list[str]]:
     python = sys.executable
     return {
         "steelyard": [python, "-m", "steelyard", "serve", "--address", address],
+        # `env` becomes the server: the process is the same.
+        "no-records": ["env", NO_RECORDS, python, "-m", "steelyard", "serve", "--address", address],
         "messages": [python, str(PEERS / "own_transport.py"), address, "messages"],
         "empty": [python, str(PEERS / "own_transport.py"), address, "empty"],
         "python-sync": [python, str(PEERS / "python_sync.py"), address],
@@ -77,7 +89,7 @@ def _run(command: list[str], folder: Path) -> None:
 
 @contextmanager
 def serving(names: set[str], core: int) -> Iterator[dict[str, Server]]:
-    """The servers, all pinned to one core; those that are not called cost nothing."""
+    """The servers, all pinned to one core and paused: resume the one that is called."""
     with ExitStack() as stack:
         servers = {name: stack.enter_context(_serving(name, core)) for name in sorted(names)}
         yield servers
@@ -94,8 +106,11 @@ def _serving(name: str, core: int) -> Iterator[Server]:
     try:
         with grpc.insecure_channel(address) as channel:
             grpc.channel_ready_future(channel).result(START_SECONDS)
-        yield Server(name, address, process)
+        server = Server(name, address, process)
+        server.pause()
+        yield server
     finally:
+        process.send_signal(signal.SIGCONT)
         process.terminate()
         try:
             process.wait(20)

@@ -22,7 +22,7 @@ import psutil
 from measure import GHZ, PROTO, install_ghz
 from rich.console import Console
 from rich.table import Table
-from scenarios import SCENARIOS
+from scenarios import GROUPS
 from servers import ROOT
 
 CONNECTIONS = 16
@@ -57,7 +57,7 @@ def serving(workers: int) -> Iterator[tuple[str, list[int]]]:
 
 def load(address: str, pids: list[int], cores: set[int]) -> tuple[float, list[int]]:
     """Microseconds of CPU per request, and the connections of each worker half way."""
-    scenario = next(scenario for scenario in SCENARIOS if scenario.tasks == 1)
+    scenario = GROUPS[0][0]
     with tempfile.NamedTemporaryFile(suffix=".bin") as request:
         request.write(scenario.request)
         request.flush()
