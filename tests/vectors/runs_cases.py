@@ -40,7 +40,7 @@ def create_run(table: HandlerTable) -> Group:
         method.answered(
             "started",
             "A run that the server names and that starts at once, under a lease.",
-            {"trigger": "RUN_TRIGGER_API", "leaseSeconds": 60, "start": True},
+            {"trigger": "RUN_TRIGGER_API", "leaseSeconds": 604_800, "start": True},
         ),
         method.answered("again", "A known key: the run as it is now, completed.", DONE),
         method.refused(
