@@ -57,7 +57,7 @@ class Rpc:
 
     def message(self, request: Mapping[str, Any]) -> Message:
         """The request from its JSON mapping."""
-        return ParseDict(request, self.request())
+        return ParseDict(dict(request), self.request())
 
     def call(self, table: HandlerTable, request: Mapping[str, Any]) -> Sequence[Any]:
         """The answers, one unless it is a stream. Raises SteelyardError."""

@@ -46,7 +46,7 @@ class Method:
         self.rpc = Rpc(name)
         self.by_shape = by_shape
 
-    def answered(self, name: str, description: str, request: dict[str, Any]) -> Case:
+    def answered(self, name: str, description: str, request: Json) -> Case:
         """A case with the answer that the service gives, less what differs from build to build."""
         answers = self.rpc.call(self.table, request)
         return Case(
@@ -59,7 +59,7 @@ class Method:
             scrub(document, path.split("."), pattern)
         return ParseDict(document, self.rpc.response())
 
-    def refused(self, name: str, description: str, request: dict[str, Any], status: Status) -> Case:
+    def refused(self, name: str, description: str, request: Json, status: Status) -> Case:
         """A case that ends with an error."""
         return Case(name, description, [self.rpc.message(request)], (), status)
 
@@ -103,7 +103,7 @@ def next_token(table: HandlerTable, method: str, query: Json) -> str:
 
 def pages(method: Method, query: Json) -> list[Json]:
     """The requests that read a list by pages of one entry."""
-    requests = [{**query, "pageSize": 1}]
+    requests: list[Json] = [{**query, "pageSize": 1}]
     while token := ask(method.table, RECORDS + method.name, requests[-1]).next_page_token:
         requests.append({**requests[0], "pageToken": token})
     return requests

@@ -261,7 +261,8 @@ def _thursday(table: HandlerTable) -> None:
 def number_of(table: HandlerTable, task_id: str, title: str = "Make the lint pass") -> int:
     """The number of a task's newest follow-up with this title, and of its item in the outbox."""
     listed = ask(table, RECORDS + "ListFollowUps", {"taskId": task_id}).follow_ups
-    return next(each.number for each in listed if each.suggestion.title == title)
+    number: int = next(each.number for each in listed if each.suggestion.title == title)
+    return number
 
 
 if __name__ == "__main__":
