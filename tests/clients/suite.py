@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from steelyard.server.app import build as build_server
 from steelyard.server.transport import Transport
@@ -123,23 +124,27 @@ LANGUAGES = (
 
 @contextmanager
 def serving() -> Iterator[str]:
-    """The address of a server that runs in a process of its own."""
-    command = [sys.executable, "-m", "steelyard", "serve", "--address", "127.0.0.1:0"]
-    server = subprocess.Popen(
-        [*command, "--config", str(VECTORS / "server.toml")],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert server.stdout is not None
-        told = re.search(r"listens on (\S+) ", server.stdout.readline())
-        if told is None:
-            raise RuntimeError("the server did not start")
-        yield told[1]
-    finally:
-        server.terminate()
-        server.wait(30)
+    """The address of a server that runs in a process of its own, over a new store with the records
+    of the vectors."""
+    with TemporaryDirectory() as folder:
+        store = str(Path(folder) / "records.db")
+        _run([sys.executable, str(VECTORS / "records_store.py"), store], ROOT)
+        command = [sys.executable, "-m", "steelyard", "serve", "--address", "127.0.0.1:0"]
+        server = subprocess.Popen(
+            [*command, "--config", str(VECTORS / "server.toml"), "--store", store],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert server.stdout is not None
+            told = re.search(r"listens on (\S+) ", server.stdout.readline())
+            if told is None:
+                raise RuntimeError("the server did not start")
+            yield told[1]
+        finally:
+            server.terminate()
+            server.wait(30)
 
 
 class Restartable:

@@ -60,6 +60,18 @@ def test_wrong_expectations_fail(
     def other_code(file: Any) -> None:
         file["cases"][0]["status"]["code"] = 5
 
+    def other_event(file: Any) -> None:
+        # The last of a stream.
+        file["cases"][0]["responses"][-1]["json"]["event"]["taskId"] = "FN-1"
+
+    def other_time(file: Any) -> None:
+        # Of a type that only records have; no mask covers it here.
+        file["cases"][0]["responses"][0]["json"]["run"]["createdAt"] = "2024-01-15T09:00:01Z"
+
+    def other_reason(file: Any) -> None:
+        (token,) = (case for case in file["cases"] if case["name"] == "token_altered")
+        token["status"]["reason"] = "PAGE_TOKEN_OTHER_LIST"
+
     def other_hash(file: Any) -> None:
         file["cases"][0]["sha256"] = "0" * 64
 
@@ -67,8 +79,11 @@ def test_wrong_expectations_fail(
     altered(vectors, "wire/score_columns.json", other_byte)
     altered(vectors, "wire/score_errors.json", other_field)
     altered(vectors, "wire/unknown_method.json", other_code)
+    altered(vectors, "wire/records_watch_run.json", other_event)
+    altered(vectors, "wire/records_get_run.json", other_time)
+    altered(vectors, "wire/records_list_results.json", other_reason)
     altered(vectors, "hashes.json", other_hash)
     outcome = run_client(client, address, restartable, ("vectors", "errors", "hashes"), vectors)
     assert outcome.exit_code == 1, outcome.output
     failed = {name: count[1] for name, count in outcome.counts.items()}
-    assert failed == {"vectors": 2, "errors": 2, "hashes": 1}, outcome.output
+    assert failed == {"vectors": 4, "errors": 3, "hashes": 1}, outcome.output

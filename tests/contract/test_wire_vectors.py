@@ -6,7 +6,7 @@ import base64
 import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +18,14 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 
 from steelyard.errors import SteelyardError
 from steelyard.rpc_errors import to_status
-from steelyard.scoring.policy import load_policies
-from steelyard.server.app import handler_table
-from steelyard.server.table import BidiHandler, HandlerTable, UnaryHandler
-from steelyard.settings import Settings, load_settings
+from steelyard.server.table import BidiHandler, HandlerTable, ServerStreamHandler, UnaryHandler
+from steelyard.v1 import steelyard_service_pb2
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 sys.path.insert(0, str(VECTORS))
 import generate  # noqa: E402  # a script beside the vectors, not a package
-from recorded_cases import NoCall  # noqa: E402  # likewise
+import records_store  # noqa: E402  # likewise
+from calls import NoCall, table_of  # noqa: E402  # likewise
 
 FILES = {path.stem: json.loads(path.read_text()) for path in (VECTORS / "wire").glob("*.json")}
 CASES = [
@@ -37,9 +36,11 @@ CASES = [
 
 
 @pytest.fixture(scope="module")
-def table() -> HandlerTable:
-    settings: Settings = load_settings({"policies": VECTORS / "policies"}, VECTORS / "server.toml")
-    return handler_table(settings, load_policies(VECTORS / "policies"), store=None)
+def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HandlerTable]:
+    path = tmp_path_factory.mktemp("vectors") / "records.db"
+    records_store.fill(path)
+    with records_store.opened(path) as store:
+        yield table_of(store)
 
 
 def test_files_are_up_to_date() -> None:
@@ -82,6 +83,24 @@ def _mask(node: Any, path: list[str], pattern: str) -> None:
 
 @pytest.mark.parametrize(("file", "case"), CASES)
 def test_case(file: dict[str, Any], case: dict[str, Any], table: HandlerTable) -> None:
+    check(file, case, table)
+
+
+def test_cases_leave_each_other_alone(table: HandlerTable) -> None:
+    """One store serves many clients, and each may send the cases in its own order."""
+    for parameters in [*reversed(CASES), *CASES]:
+        file, case = parameters.values
+        check(file, case, table)
+
+
+def test_every_method_has_vectors() -> None:
+    services = steelyard_service_pb2.DESCRIPTOR.services_by_name.values()
+    methods = {f"/{s.full_name}/{m.name}" for s in services for m in s.methods}
+    assert methods <= {file["method"] for file in FILES.values()}
+
+
+def check(file: dict[str, Any], case: dict[str, Any], table: HandlerTable) -> None:
+    """The messages of a case say what they say, and the table answers as the case has it."""
     service, _, name = file["method"][1:].rpartition("/")
     method = descriptor_pool.Default().FindServiceByName(service).methods_by_name.get(name)
     if method is None:
@@ -112,6 +131,8 @@ def answer(handler: object, case: dict[str, Any]) -> tuple[list[bytes], dict[str
         if isinstance(handler, BidiHandler):
             for data in handler.call(iter(sent), NoCall()):
                 answers.append(data)  # noqa: PERF402  # what came before an error stays
+        elif isinstance(handler, ServerStreamHandler):
+            answers.extend(handler.call(sent[0], NoCall()))
         else:
             assert isinstance(handler, UnaryHandler)
             answers.append(handler.call(sent[0], NoCall()))

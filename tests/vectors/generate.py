@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import rfc8785
@@ -15,8 +16,14 @@ import rfc8785
 # Beside this script lie its parts; the reference answers lie with the support of the tests.
 sys.path.append(str(Path(__file__).parents[2]))
 
+import documents_cases
+import followups_cases
 import recorded_cases
+import records_store
+import results_cases
+import runs_cases
 import score_cases
+from calls import table_of
 from wire_format import Group, dump
 
 HERE = Path(__file__).parent
@@ -26,7 +33,19 @@ WIRE = HERE / "wire"
 def groups() -> Iterator[Group]:
     """Every vector file of the service's methods."""
     yield from score_cases.groups()
-    yield from recorded_cases.groups()
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "records.db"
+        records_store.fill(path)
+        with records_store.opened(path) as store:
+            table = table_of(store)
+            for cases in (
+                recorded_cases,
+                runs_cases,
+                results_cases,
+                followups_cases,
+                documents_cases,
+            ):
+                yield from cases.groups(table)
 
 
 def hashes() -> str:
@@ -100,9 +119,10 @@ def main() -> int:
         for name in stale():
             print(f"{name} is out of date: run make vectors")
         return 1 if stale() else 0
+    made = files()
     for path in WIRE.glob("*.json"):
         path.unlink()
-    for path, text in files().items():
+    for path, text in made.items():
         path.write_text(text, encoding="ascii")
     return 0
 

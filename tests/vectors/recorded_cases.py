@@ -2,99 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-from functools import cache
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
-from google.protobuf import message_factory
-from google.protobuf.descriptor_pool import Default
-from google.protobuf.json_format import MessageToDict, ParseDict
-from google.rpc import code_pb2
+import records_store
+from google.protobuf.json_format import MessageToDict
+from methods import KEY_REUSED, NO_RUN, RUN_FINISHED, Method
 from tests.support import gate_world
-from wire_format import ANY, DIGEST, TIME, VERSION, Case, Group, Raw, Status
+from wire_format import DIGEST, RUN_ID, TIME, VERSION, Group, Status
 
-from steelyard.scoring.policy import load_policies
-from steelyard.server.app import handler_table
 from steelyard.server.gate_codec import evidence_message
-from steelyard.server.table import HandlerTable, UnaryHandler
-from steelyard.settings import load_settings
+from steelyard.server.table import HandlerTable
 from steelyard.v1 import gate_pb2
 
-SERVICE = "steelyard.v1.SteelyardService"
 TEXT = "^.+$"
-MALFORMED = Status(code_pb2.INVALID_ARGUMENT, "MALFORMED_MESSAGE")
-
-
-class NoCall:
-    """The context of a call that comes over no wire; the handlers here ask nothing of it."""
-
-    @property
-    def metadata(self) -> Mapping[str, str]:
-        return {}
-
-    def time_remaining(self) -> float | None:
-        return None
-
-    def is_active(self) -> bool:
-        return True
-
-
-@cache
-def table() -> HandlerTable:
-    policies = Path(__file__).parent / "policies"
-    settings = load_settings({"policies": policies})
-    return handler_table(settings, load_policies(policies), store=None)
-
-
-class Method:
-    """Makes the cases of one method."""
-
-    def __init__(self, name: str, by_shape: Mapping[str, str]) -> None:
-        self.path = f"/{SERVICE}/{name}"
-        self.by_shape = by_shape
-        method = Default().FindServiceByName(SERVICE).methods_by_name[name]
-        self.request = message_factory.GetMessageClass(method.input_type)
-        self.response = message_factory.GetMessageClass(method.output_type)
-
-    def answered(self, name: str, description: str, request: dict[str, Any]) -> Case:
-        """A case with the answer that the service gives, less what differs from build to build."""
-        sent = ParseDict(request, self.request())
-        handler = table()[self.path]
-        assert isinstance(handler, UnaryHandler)
-        answer = self.response.FromString(handler.call(sent.SerializeToString(), NoCall()))
-        document = MessageToDict(answer)
-        for path, pattern in self.by_shape.items():
-            scrub(document, path.split("."), pattern)
-        return Case(name, description, [sent], [ParseDict(document, self.response())])
-
-    def refused(self, name: str, description: str, request: dict[str, Any], status: Status) -> Case:
-        """A case that ends with an error."""
-        return Case(name, description, [ParseDict(request, self.request())], (), status)
-
-    def group(self, name: str, description: str, *cases: Case) -> Group:
-        """Its file."""
-        garbage = Case("garbage", "Bytes that are no message.", [Raw(b"\xff\xfe")], (), MALFORMED)
-        return Group(name, description, self.path, [*cases, garbage], self.by_shape)
-
-
-def scrub(node: Any, path: list[str], pattern: str) -> None:
-    """Puts the constant texts of ANY where the pattern matches."""
-    if isinstance(node, list):
-        for item in node:
-            scrub(item, path[1:], pattern)
-    elif len(path) > 1 and path[0] in node:
-        scrub(node[path[0]], path[1:], pattern)
-    elif path[0] in node:
-        node[path[0]] = re.sub(pattern, _constant, node[path[0]])
-
-
-def _constant(match: re.Match[str]) -> str:
-    text = match[0]
-    for pattern, constant in ANY.items():
-        text = re.sub(pattern, constant, text)
-    return text
 
 
 REPLY = """{"categories": {
@@ -104,13 +25,14 @@ REPLY = """{"categories": {
 }}"""
 
 
-def score_task() -> Group:
+def score_task(table: HandlerTable) -> Group:
     """One task in full."""
     shapes = {
         "evaluation.provenance.engineVersion": VERSION,
         "evaluation.provenance.engineDigest": DIGEST,
+        "evaluation.runId": RUN_ID,
     }
-    method = Method("ScoreTask", shapes)
+    method = Method(table, "SteelyardService/ScoreTask", shapes)
     task = {
         "taskId": "FN-1",
         "aiReply": REPLY,
@@ -120,6 +42,15 @@ def score_task() -> Group:
         },
     }
     enum = Status.refused("ENUM_INVALID", "evidence.workflow[0].status")
+    stored = records_store.FIRST
+    other = records_store.task("FN-8", stored["runId"], records_store.EVEN)
+    tampered = {"category": "agentPerformance", "finalScore": 99}
+    unreasoned = {
+        "categories": [
+            {key: entry[key] for key in ("category", "score")}
+            for entry in other["ai"]["categories"]
+        ]
+    }
 
     def with_status(status: int) -> dict[str, Any]:
         return {**task, "evidence": {"workflow": [{"status": status}]}}
@@ -133,6 +64,46 @@ def score_task() -> Group:
             "A claimed overall is recomputed, never trusted.",
             {**task, "claim": {"overallScore": 99}},
             Status.refused("OVERALL_MISMATCH", "claim.overall_score"),
+        ),
+        method.answered(
+            "persisted",
+            "Stored in a run of its own, which the server names.",
+            {**records_store.task("FN-7", "", records_store.EVEN), "idempotencyKey": ""},
+        ),
+        method.answered(
+            "persisted_again",
+            "A key that has stored this: what it stored, the run has ended since.",
+            stored,
+        ),
+        method.refused(
+            "key_reused",
+            "A key that has stored something else.",
+            {**other, "idempotencyKey": stored["idempotencyKey"]},
+            KEY_REUSED,
+        ),
+        method.refused(
+            "run_finished",
+            "A run that has ended takes no more results.",
+            other,
+            RUN_FINISHED,
+        ),
+        method.refused(
+            "run_unknown",
+            "A run that nobody created.",
+            records_store.task("FN-8", "run-unknown", records_store.EVEN),
+            NO_RUN,
+        ),
+        method.refused(
+            "final_differs",
+            "A tampered final score; nothing is stored.",
+            {**stored, "claim": {"finalScores": [tampered]}},
+            Status.refused("FINAL_MISMATCH", "claim.final_scores.agentPerformance"),
+        ),
+        method.refused(
+            "persist_without_rationale",
+            "Opinions without a rationale are not stored.",
+            {**other, "runId": "", "ai": unreasoned},
+            Status.refused("RATIONALE_BLANK", "ai.agentPerformance.rationale"),
         ),
         method.refused(
             "reply_without_object",
@@ -150,9 +121,9 @@ def score_task() -> Group:
     )
 
 
-def evaluate() -> Group:
+def evaluate(table: HandlerTable) -> Group:
     """One iteration of a sprint."""
-    method = Method("Evaluate", {"violations.*.message": TEXT})
+    method = Method(table, "SteelyardService/Evaluate", {"violations.*.message": TEXT})
     contract = {
         "contractId": "sprint-1",
         "specId": "spec-1",
@@ -222,9 +193,9 @@ def squad() -> dict[str, Any]:
     return MessageToDict(evidence_message(evidence))
 
 
-def gate() -> Group:
+def gate(table: HandlerTable) -> Group:
     """Evidence to judge."""
-    method = Method("Gate", {"report": REPORT_HASHES})
+    method = Method(table, "SteelyardService/Gate", {"report": REPORT_HASHES})
     failing = squad()
     failing["executions"] = failing["executions"][:1]
     enum = Status.refused("ENUM_INVALID", "executions[0].label")
@@ -257,12 +228,12 @@ def gate() -> Group:
     )
 
 
-def verify_report() -> Group:
+def verify_report(table: HandlerTable) -> Group:
     """A report to derive again."""
     # A mismatch of the engine says which there is, one of the age says how old is too old.
     shapes = {"mismatches.*.expected": f"{DIGEST}|{TIME}", "mismatches.*.found": DIGEST}
-    method = Method("VerifyReport", shapes)
-    (report,) = gate().cases[0].responses
+    method = Method(table, "SteelyardService/VerifyReport", shapes)
+    (report,) = gate(table).cases[0].responses
     assert isinstance(report, gate_pb2.GateResponse)
     return method.group(
         "verify_report",
@@ -286,6 +257,7 @@ def verify_report() -> Group:
     )
 
 
-def groups() -> Iterator[Group]:
-    """All files."""
-    yield from (score_task(), evaluate(), gate(), verify_report())
+def groups(table: HandlerTable) -> Iterator[Group]:
+    """All files; the answers come from the table, over the store of records_store."""
+    for group in (score_task, evaluate, gate, verify_report):
+        yield group(table)

@@ -12,7 +12,20 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 from google.rpc import code_pb2
 
-__all__ = ["ANY", "DIGEST", "TIME", "VERSION", "Case", "Group", "Raw", "Status", "dump"]
+__all__ = [
+    "ANY",
+    "DIGEST",
+    "RUN_ID",
+    "STAMP",
+    "TASK_ID",
+    "TIME",
+    "VERSION",
+    "Case",
+    "Group",
+    "Raw",
+    "Status",
+    "dump",
+]
 
 DOMAIN = "steelyard.dev"
 
@@ -20,7 +33,17 @@ DOMAIN = "steelyard.dev"
 VERSION = "^[0-9]+[.][0-9]+[.][0-9]+"
 DIGEST = "[0-9a-f]{64}"
 TIME = "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+[+]00:00"
-ANY = {VERSION: "0.0.0", DIGEST: "0" * 64, TIME: "2000-01-01T00:00:00+00:00"}
+STAMP = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z$"
+RUN_ID = "^er-[0-9a-f]{16}$"
+TASK_ID = "task-[0-9a-f]{16}"
+ANY = {
+    VERSION: "0.0.0",
+    DIGEST: "0" * 64,
+    TIME: "2000-01-01T00:00:00+00:00",
+    STAMP: "2000-01-01T00:00:00Z",
+    RUN_ID: f"er-{0:016}",
+    TASK_ID: f"task-{0:016}",
+}
 
 
 @dataclass(frozen=True, slots=True)
