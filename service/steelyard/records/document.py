@@ -21,6 +21,8 @@ __all__ = ["dump", "load", "read_evaluation", "stored_document"]
 
 T = TypeVar("T")
 
+_PLAIN = frozenset((str, int, float, bool, NoneType))
+
 
 def stored_document(evaluation: TaskEvaluation) -> dict[str, Any]:
     """What is kept of an evaluation: all but its run and suggestions, which have their own rows."""
@@ -42,15 +44,18 @@ def read_evaluation(document: Mapping[str, Any]) -> TaskEvaluation:
 
 def dump(value: Any) -> Any:
     """A domain value as JSON values."""
+    kind = value.__class__
+    if kind in _PLAIN:
+        return value
+    if kind is tuple:
+        return [dump(entry) for entry in value]
+    if known := _fields(kind):
+        return {key: dump(getattr(value, name)) for name, key, _ in known}
     if isinstance(value, Enum):
         return value.value
-    if value is None or isinstance(value, str | int | float):
-        return value
     if isinstance(value, Mapping):
         return {str(key): dump(entry) for key, entry in value.items()}
-    if isinstance(value, tuple):
-        return [dump(entry) for entry in value]
-    return {key: dump(getattr(value, name)) for name, key, _ in _fields(value.__class__)}
+    raise TypeError(f"{kind.__name__} is no domain value")
 
 
 def load(kind: type[T], value: Any) -> T:
@@ -69,16 +74,17 @@ def _load(kind: Any, value: Any) -> Any:
     if origin is not None:
         key_kind, value_kind = get_args(kind)
         return {_load(key_kind, key): _load(value_kind, entry) for key, entry in value.items()}
-    if isinstance(kind, type) and is_dataclass(kind):
-        known = {name: _load(hint, value[key]) for name, key, hint in _fields(kind) if key in value}
-        return kind(**known)
+    if known := _fields(kind):
+        return kind(**{name: _load(hint, value[key]) for name, key, hint in known if key in value})
     return kind(value) if isinstance(kind, type) and issubclass(kind, Enum) else value
 
 
 @cache
 def _fields(kind: Hashable) -> tuple[tuple[str, str, Any], ...]:
-    """Name, key and type of each field of a dataclass."""
+    """Name, key and type of each field of a dataclass; nothing of any other type."""
     cls: Any = kind
+    if not (isinstance(cls, type) and is_dataclass(cls)):
+        return ()
     hints = get_type_hints(cls)
     return tuple((each.name, _camel(each.name), hints[each.name]) for each in fields(cls))
 
