@@ -25,6 +25,8 @@ from steelyard.scoring.text import check_id, clean, is_blank
 
 __all__ = ["CheckedResult", "check_evaluation", "check_text", "check_unscored"]
 
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
 MAX_TEXT = 20_000
 MAX_SUGGESTIONS = 100
 MAX_DOCUMENT_BYTES = 4 * 1024 * 1024
@@ -86,7 +88,7 @@ def check_evaluation(
         _check_evidence(f"categories[{index}].evidence", each.evidence, sources)
     _check_suggestions(evaluation, sources)
     document = stored_document(evaluation)
-    text = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+    text = _JSON.encode(document).encode()
     if len(text) > MAX_DOCUMENT_BYTES:
         raise InvalidInputError.at(
             "evaluation", "TOO_LARGE", f"has {len(text)} bytes, limit {MAX_DOCUMENT_BYTES}"

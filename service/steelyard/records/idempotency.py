@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, bindparam, insert, select
 
 from steelyard.errors import AlreadyExistsError, SteelyardError
 from steelyard.records.schema import idempotency_keys
@@ -20,17 +20,20 @@ __all__ = ["find", "find_many", "key_row", "remember", "reused"]
 # Key -> (content hash, ids of what the first call made).
 Found = dict[str, tuple[str, list[str]]]
 
+_KNOWN = select(
+    idempotency_keys.c.key, idempotency_keys.c.content_hash, idempotency_keys.c.made
+).where(
+    idempotency_keys.c.scope == bindparam("scope"),
+    idempotency_keys.c.key.in_(bindparam("keys", expanding=True)),
+)
+
 
 def find_many(connection: Connection, scope: str, keys: Sequence[str]) -> Found:
     """Those of the keys that are known; empty keys are no keys."""
     wanted = [key for key in keys if key]
     if not wanted:
         return {}
-    rows = connection.execute(
-        select(
-            idempotency_keys.c.key, idempotency_keys.c.content_hash, idempotency_keys.c.made
-        ).where(idempotency_keys.c.scope == scope, idempotency_keys.c.key.in_(wanted))
-    )
+    rows = connection.execute(_KNOWN, {"scope": scope, "keys": wanted})
     return {row.key: (row.content_hash, json.loads(row.made)) for row in rows}
 
 

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, insert, select, text, tuple_
+from sqlalchemy import Connection, Row, Select, select, text, tuple_
 
 from steelyard.errors import AlreadyExistsError, NotFoundError, SteelyardError
 from steelyard.records import idempotency
 from steelyard.records.aggregates import matching
 from steelyard.records.board import TaskBoard
+from steelyard.records.bulk import insert_rows
 from steelyard.records.checks import CheckedResult
 from steelyard.records.document import read_evaluation
 from steelyard.records.followups import follow_ups_of, save_follow_ups
@@ -79,8 +80,7 @@ class _Group:
             (run_events, self.events),
             (idempotency_keys, self.keys),
         ):
-            if rows:
-                connection.execute(insert(table), rows)
+            insert_rows(connection, table, rows)
 
 
 def save_results(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from steelyard.errors import NotFoundError, PreconditionError, SteelyardError
 from steelyard.records.model import EventType, FinishRequest, ResultStatus, RunStatus, Trigger
@@ -161,18 +161,22 @@ _STATE_COLUMNS = (
     runs.c.started_at,
 )
 
+_LOCK = (
+    select(*_STATE_COLUMNS)
+    .where(runs.c.run_id.in_(bindparam("run_ids", expanding=True)))
+    .order_by(runs.c.run_id)
+    .with_for_update()
+)
+
 
 def lock_runs(connection: Connection, run_ids: Iterable[str]) -> dict[str, RunState]:
     """The states of those runs that exist, locked in one order so that servers cannot deadlock."""
-    query = (
-        select(*_STATE_COLUMNS)
-        .where(runs.c.run_id.in_(sorted(set(run_ids))))
-        .order_by(runs.c.run_id)
-        .with_for_update()
-    )
+    wanted = sorted(set(run_ids))
+    if not wanted:
+        return {}
     return {
         row.run_id: RunState(row.run_id, RunStatus(row.status), *row[2:])
-        for row in connection.execute(query)
+        for row in connection.execute(_LOCK, {"run_ids": wanted})
     }
 
 
