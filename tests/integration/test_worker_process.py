@@ -42,7 +42,8 @@ class Runner:
     def __call__(
         self, code: str, payload: bytes = b"{}", timeout_seconds: float = 20.0
     ) -> ProcessResult:
-        program = self.folder / "program.py"
+        # Its own file for each thread: a worker must not read what another thread is writing.
+        program = self.folder / f"program-{threading.get_ident()}.py"
         program.write_text("import os, signal, subprocess, sys, time\n" + PIDS + code)
         return run_process(
             [sys.executable, "-B", "-s", str(program)],
@@ -51,6 +52,11 @@ class Runner:
             timeout_seconds=timeout_seconds,
             cancellation=self.cancellation,
         )
+
+    def started(self) -> int:
+        """How many process ids the workers have left."""
+        pids = self.folder / "pids"
+        return len(pids.read_text().splitlines()) if pids.exists() else 0
 
     def assert_nothing_lives(self, expected: int) -> None:
         pids = [int(line) for line in (self.folder / "pids").read_text().split()]
@@ -237,7 +243,9 @@ def test_cancelling_ends_every_worker(run: Runner) -> None:
     ]
     for thread in threads:
         thread.start()
-    time.sleep(0.5)
+    deadline = time.monotonic() + 20
+    while run.started() < 3 and time.monotonic() < deadline:
+        time.sleep(0.01)
     run.cancellation.cancel()
     for thread in threads:
         thread.join(20)

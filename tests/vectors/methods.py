@@ -11,7 +11,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.message import Message
 from google.rpc import code_pb2
 from records_store import RECORDS, ask
-from wire_format import ANY, Case, Group, Raw, Status
+from wire_format import ANY, MALFORMED, Case, Group, Raw, Status
 
 from steelyard.server.table import HandlerTable
 
@@ -29,7 +29,6 @@ __all__ = [
 
 Json = Mapping[str, Any]
 
-MALFORMED = Status(code_pb2.INVALID_ARGUMENT, "MALFORMED_MESSAGE")
 NO_RUN = Status.refused("RUN_NOT_FOUND", "run_id", code_pb2.NOT_FOUND)
 RUN_FINISHED = Status.refused("RUN_FINISHED", "run_id", code_pb2.FAILED_PRECONDITION)
 KEY_REUSED = Status.refused("IDEMPOTENCY_KEY_REUSED", "idempotency_key", code_pb2.ALREADY_EXISTS)

@@ -11,7 +11,7 @@ import rfc8785
 from google.protobuf.message import Message
 from google.rpc import code_pb2
 from tests.support import message_score
-from wire_format import ANY, DIGEST, VERSION, Case, Group, Item, Raw, Status
+from wire_format import ANY, DIGEST, MALFORMED, VERSION, Case, Group, Item, Raw, Status
 
 from steelyard import reference
 from steelyard.scoring.policy import Policy, load_policies
@@ -344,39 +344,38 @@ def error_cases() -> Iterator[Case]:
         rows(one, ref=PolicyRef(name=DEFAULT.name, version=2**32 - 1)),
         refused("POLICY_NOT_FOUND", "policy", missing),
     )
-    malformed = refused("MALFORMED_MESSAGE", "")
     yield case(
         "garbage",
         "Bytes that are no message: wire type 7.",
         Raw(b"\xff\xfe\xfdno protobuf"),
-        malformed,
+        MALFORMED,
     )
     yield case(
         "truncated",
         "A message that ends in the middle of a field.",
         Raw(block.SerializeToString()[:-1]),
-        malformed,
+        MALFORMED,
     )
     yield case(
         "varint_too_long",
         "A number of eleven bytes.",
         raw(block, b"\x0a\x0c\x10" + b"\x80" * 10 + b"\x01"),
-        malformed,
+        MALFORMED,
     )
     yield case(
-        "field_number_zero", "A tag with field number 0.", raw(block, b"\x02\x00"), malformed
+        "field_number_zero", "A tag with field number 0.", raw(block, b"\x02\x00"), MALFORMED
     )
     yield case(
         "group_not_closed",
         "A group that ends without having begun.",
         raw(block, b"\x1c"),
-        malformed,
+        MALFORMED,
     )
     yield case(
         "not_utf8",
         "A string that is not UTF-8.",
         Raw(b"\x0a\x04\x0a\x02\xc3\x28" + block.SerializeToString()),
-        malformed,
+        MALFORMED,
     )
 
 
@@ -494,7 +493,7 @@ def stream_cases() -> Iterator[Case]:
         "A message that is none ends the stream too.",
         [sent[0], Raw(b"\xff\xff\xff")],
         responses[:1],
-        Status.refused("MALFORMED_MESSAGE", ""),
+        MALFORMED,
     )
 
 

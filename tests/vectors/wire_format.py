@@ -75,6 +75,10 @@ class Status:
         return Status(code, reason, ((field, reason),))
 
 
+MALFORMED = Status.refused("MALFORMED_MESSAGE", "")
+"""The refusal of bytes that are no message: the whole is at fault, no field of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """One call: what is sent, what comes back, how it ends."""

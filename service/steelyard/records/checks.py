@@ -19,7 +19,7 @@ from steelyard.scoring.ai_reply import EvidenceRef
 from steelyard.scoring.evidence import Group
 from steelyard.scoring.followups import Suggestion, SuggestionState
 from steelyard.scoring.policy import Policy
-from steelyard.scoring.task import band_name
+from steelyard.scoring.task import band_name, sample_mean
 from steelyard.scoring.task_types import CategoryResult, TaskEvaluation
 from steelyard.scoring.text import check_id, clean, is_blank
 
@@ -152,8 +152,8 @@ def _check_scores(evaluation: TaskEvaluation, policy: Policy) -> None:
         for place, sample in enumerate(each.ai_samples):
             _check_score(f"{path}.ai_samples[{place}]", sample)
         _check_score(f"{path}.ai_score", each.ai_score)
-        if count := len(each.ai_samples):
-            mean = (2 * sum(each.ai_samples) + count) // (2 * count)
+        if each.ai_samples:
+            mean = sample_mean(each.ai_samples)
             _same(f"{path}.ai_score", "MEAN_MISMATCH", each.ai_score, mean)
         final = policy.blend(each.deterministic_score, each.ai_score)
         _same(f"{path}.final_score", "FINAL_MISMATCH", each.final_score, final)

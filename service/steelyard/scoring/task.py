@@ -9,7 +9,15 @@ from steelyard.errors import InvalidInputError
 from steelyard.scoring.batch import Provenance
 from steelyard.scoring.policy import TASK_EVALUATION, Policy
 
-__all__ = ["MAX_SAMPLES", "CategoryScore", "SampleSpread", "TaskScore", "score_task"]
+__all__ = [
+    "MAX_SAMPLES",
+    "CategoryScore",
+    "SampleSpread",
+    "TaskScore",
+    "band_name",
+    "sample_mean",
+    "score_task",
+]
 
 MAX_SAMPLES = 1_024
 
@@ -95,6 +103,11 @@ def score_task(
 def band_name(policy: Policy, score: int) -> str:
     """The name of the band that a score 0..100 falls into."""
     return policy.bands[policy.band(score)][0]
+
+
+def sample_mean(samples: Sequence[int]) -> int:
+    """The mean of one sample or more, rounded half up in integers: what the core blends."""
+    return (2 * sum(samples) + len(samples)) // (2 * len(samples))
 
 
 def _final(

@@ -32,7 +32,7 @@ from steelyard.scoring.signals import (
     signals_from_evidence,
 )
 from steelyard.scoring.suggesting import SuggestionContext, mark_duplicates, suggest
-from steelyard.scoring.task import TaskScore, score_task
+from steelyard.scoring.task import TaskScore, sample_mean, score_task
 from steelyard.scoring.task_types import (
     AiScores,
     AiSource,
@@ -223,7 +223,7 @@ def _categories(
             CategoryResult(
                 category=name,
                 deterministic_score=facts[name],
-                ai_score=value if isinstance(value, int) else _mean(samples),
+                ai_score=value if isinstance(value, int) else sample_mean(samples),
                 final_score=result.final_score,
                 weight=weight,
                 band=result.band,
@@ -235,11 +235,6 @@ def _categories(
             )
         )
     return tuple(results)
-
-
-def _mean(samples: Sequence[int]) -> int:
-    """The mean, rounded half up in integers: what the core blends for these samples."""
-    return (2 * sum(samples) + len(samples)) // (2 * len(samples))
 
 
 def _check_claim(claim: Claim, score: TaskScore) -> None:

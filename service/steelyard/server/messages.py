@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from google.protobuf.message import DecodeError, Message
 
-from steelyard.errors import InvalidInputError
+from steelyard.errors import InvalidInputError, Violation
 
 __all__ = ["parse"]
 
@@ -18,6 +18,6 @@ def parse(kind: type[M], request: bytes) -> M:
     try:
         return kind.FromString(request)
     except DecodeError as error:
-        raise InvalidInputError(
-            "MALFORMED_MESSAGE", f"the request is not a {kind.DESCRIPTOR.name}"
-        ) from error
+        message = f"the request is not a {kind.DESCRIPTOR.name}"
+        whole = Violation("", "MALFORMED_MESSAGE", message)
+        raise InvalidInputError(whole.reason, message, [whole]) from error

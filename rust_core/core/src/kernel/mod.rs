@@ -263,39 +263,37 @@ impl Kernel {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     fn avx2(&self, batch: Batch<'_>, output: &mut Output<'_>) -> u8 {
-        let plain = Plain::<Binary64>::new(&self.policy);
-        match (&self.blend_plan, &self.sum_plan) {
-            (Some(blend), Some(sum)) => {
-                let cells = x86::Avx2Cells { plan: blend, thresholds: self.policy.thresholds() };
-                self.walk(&cells, &x86::Avx2Sums { plan: sum }, batch, output)
-            }
-            (Some(blend), None) if self.policy.arithmetic() == Arithmetic::Binary64 => {
-                let cells = x86::Avx2Cells { plan: blend, thresholds: self.policy.thresholds() };
-                self.walk(&cells, &plain, batch, output)
-            }
-            (None, Some(sum)) if self.policy.arithmetic() == Arithmetic::Binary64 => {
-                self.walk(&plain, &x86::Avx2Sums { plan: sum }, batch, output)
-            }
-            _ => self.baseline(batch, output),
-        }
+        let thresholds = self.policy.thresholds();
+        let cells = self.blend_plan.as_ref().map(|plan| x86::Avx2Cells { plan, thresholds });
+        let sums = self.sum_plan.as_ref().map(|plan| x86::Avx2Sums { plan });
+        self.planned(cells, sums, batch, output)
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
     fn avx512(&self, batch: Batch<'_>, output: &mut Output<'_>) -> u8 {
+        let band_of = &self.band_of;
+        let cells = self.blend_plan.as_ref().map(|plan| x86::Avx512Cells { plan, band_of });
+        let sums = self.sum_plan.as_ref().map(|plan| x86::Avx512Sums { plan });
+        self.planned(cells, sums, batch, output)
+    }
+
+    /// With integer arithmetic where the policy has a plan for it, in doubles where it has none.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn planned<C: Cells, S: Sums>(
+        &self,
+        cells: Option<C>,
+        sums: Option<S>,
+        batch: Batch<'_>,
+        output: &mut Output<'_>,
+    ) -> u8 {
         let plain = Plain::<Binary64>::new(&self.policy);
-        match (&self.blend_plan, &self.sum_plan) {
-            (Some(blend), Some(sum)) => {
-                let cells = x86::Avx512Cells { plan: blend, band_of: &self.band_of };
-                self.walk(&cells, &x86::Avx512Sums { plan: sum }, batch, output)
-            }
-            (Some(blend), None) if self.policy.arithmetic() == Arithmetic::Binary64 => {
-                let cells = x86::Avx512Cells { plan: blend, band_of: &self.band_of };
-                self.walk(&cells, &plain, batch, output)
-            }
-            (None, Some(sum)) if self.policy.arithmetic() == Arithmetic::Binary64 => {
-                self.walk(&plain, &x86::Avx512Sums { plan: sum }, batch, output)
-            }
+        let doubles = self.policy.arithmetic() == Arithmetic::Binary64;
+        match (cells, sums) {
+            (Some(cells), Some(sums)) => self.walk(&cells, &sums, batch, output),
+            (Some(cells), None) if doubles => self.walk(&cells, &plain, batch, output),
+            (None, Some(sums)) if doubles => self.walk(&plain, &sums, batch, output),
             _ => self.baseline(batch, output),
         }
     }
