@@ -129,8 +129,8 @@ def measure(seconds: float, repeats: int) -> list[Result]:
 def main() -> int:
     """Builds, measures, prints and stores."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=2.0, help="length of one run")
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1.5, help="length of one run")
+    parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--out", type=Path, default=HERE, help="folder of the results")
     arguments = parser.parse_args()
     if len(os.sched_getaffinity(0)) < 2:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -28,7 +29,7 @@ from servers import ROOT
 CONNECTIONS = 16
 CALLS_PER_WORKER = 32
 REQUESTS = 20_000
-REPEATS = 5
+REPEATS = 7
 
 
 def cpu_seconds(pid: int) -> float:
@@ -55,8 +56,9 @@ def serving(workers: int) -> Iterator[tuple[str, list[int]]]:
         process.wait(30)
 
 
-def load(address: str, pids: list[int], cores: set[int]) -> tuple[float, list[int]]:
+def load(address: str, pids: list[int]) -> tuple[float, list[int]]:
     """Microseconds of CPU per request, and the connections of each worker half way."""
+    cores = {core for pid in pids for core in os.sched_getaffinity(pid)}
     scenario = GROUPS[0][0]
     with tempfile.NamedTemporaryFile(suffix=".bin") as request:
         request.write(scenario.request)
@@ -93,18 +95,23 @@ def load(address: str, pids: list[int], cores: set[int]) -> tuple[float, list[in
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Measures in turns and prints."""
     os.environ.setdefault("STEELYARD_STORE", str(Path(tempfile.mkdtemp()) / "records.db"))
     install_ghz()
-    table = Table("workers", "CPU µs per request", f"of {CONNECTIONS} connections each")
-    for workers in (1, 2):
-        with serving(workers) as (address, pids):
-            cores = {core for pid in pids for core in os.sched_getaffinity(pid)}
-            load(address, pids, cores)
-            for _ in range(REPEATS):
-                cost, shares = load(address, pids, cores)
-                table.add_row(str(workers), f"{cost:.0f}", " + ".join(map(str, shares)))
-    Console().print(table)
+    table = Table(
+        "one worker, µs", "two workers, µs", "ratio", f"of {CONNECTIONS} connections each"
+    )
+    ratios = []
+    with serving(1) as one, serving(2) as two:
+        for repeat in range(REPEATS + 1):
+            costs, shares = zip(*(load(*server) for server in (one, two)), strict=True)
+            if repeat:  # the first round warms up
+                ratios.append(costs[1] / costs[0])
+                spread = " + ".join(map(str, shares[1]))
+                table.add_row(f"{costs[0]:.0f}", f"{costs[1]:.0f}", f"{ratios[-1]:.2f}", spread)
+    console = Console()
+    console.print(table)
+    console.print(f"median ratio {statistics.median(ratios):.2f}")
 
 
 if __name__ == "__main__":
