@@ -111,38 +111,18 @@ def check_answers(scenario: Scenario, servers: Sequence[Server]) -> None:
 
 
 def run(scenario: Scenario, server: Server, seconds: float, core: int) -> Sample:
-    """One run of ghz, pinned to a core, for so many seconds."""
-    with tempfile.NamedTemporaryFile(suffix=".bin") as request:
+    """One run of ghz, pinned to a core, for so many seconds, after a third of that to warm up.
+
+    A server that was paused needs that: its first streams all begin at once and cost twice as much.
+    """
+    with tempfile.NamedTemporaryFile(suffix=".bin") as request, running(server):
         request.write(scenario.request)
         request.flush()
-        command = [
-            str(GHZ),
-            "--insecure",
-            f"--proto={PROTO}",
-            f"--import-paths={ROOT / 'proto'}",
-            f"--call={scenario.method}",
-            f"--binary-file={request.name}",
-            f"--concurrency={scenario.concurrency}",
-            f"--connections={scenario.connections}",
-            f"--duration={seconds:.3f}s",
-            "--duration-stop=wait",
-            "--cpus=1",
-            "--format=json",
-        ]
-        if scenario.messages > 1:
-            command.append(f"--stream-call-count={scenario.messages}")
+        _ghz(scenario, server, request.name, seconds / 3, core)
         server.forget_peak()
         before = server.cpu_seconds()
-        with running(server):
-            done = subprocess.run(
-                [*command, server.address],
-                capture_output=True,
-                check=True,
-                timeout=seconds + 60,
-                preexec_fn=_pinned(core),  # no thread runs yet
-            )
+        report = _ghz(scenario, server, request.name, seconds, core)
         used = server.cpu_seconds() - before
-    report = json.loads(done.stdout)
     calls = report["count"]
     good = report["statusCodeDistribution"].get("OK", 0)
     latency = {entry["percentage"]: entry["latency"] for entry in report["latencyDistribution"]}
@@ -154,6 +134,34 @@ def run(scenario: Scenario, server: Server, seconds: float, core: int) -> Sample
         errors=calls - good,
         peak_mib=server.peak_mib(),
     )
+
+
+def _ghz(scenario: Scenario, server: Server, request: str, seconds: float, core: int) -> Any:
+    """Its report."""
+    command = [
+        str(GHZ),
+        "--insecure",
+        f"--proto={PROTO}",
+        f"--import-paths={ROOT / 'proto'}",
+        f"--call={scenario.method}",
+        f"--binary-file={request}",
+        f"--concurrency={scenario.concurrency}",
+        f"--connections={scenario.connections}",
+        f"--duration={seconds:.3f}s",
+        "--duration-stop=wait",
+        "--cpus=1",
+        "--format=json",
+    ]
+    if scenario.messages > 1:
+        command.append(f"--stream-call-count={scenario.messages}")
+    done = subprocess.run(
+        [*command, server.address],
+        capture_output=True,
+        check=True,
+        timeout=seconds + 60,
+        preexec_fn=_pinned(core),  # no thread runs yet
+    )
+    return json.loads(done.stdout)
 
 
 def _pinned(core: int) -> Callable[[], None]:

@@ -109,8 +109,6 @@ def measure(seconds: float, repeats: int) -> list[Result]:
             pairs = [(scenario, servers[name]) for scenario in group for name in scenario.servers]
             for scenario in group:
                 check_answers(scenario, [servers[name] for name in scenario.servers])
-            for scenario, server in pairs:
-                run(scenario, server, seconds / 2, client_core)  # warm-up
             samples: list[list[Sample]] = [[] for _ in pairs]
             for _ in range(repeats):
                 for (scenario, server), taken in zip(pairs, samples, strict=True):
@@ -130,7 +128,7 @@ def main() -> int:
     """Builds, measures, prints and stores."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=1.5, help="length of one run")
-    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--out", type=Path, default=HERE, help="folder of the results")
     arguments = parser.parse_args()
     if len(os.sched_getaffinity(0)) < 2:
