@@ -82,7 +82,7 @@ def groups() -> Iterator[tuple[Scenario, ...]]:
     kept.persist, kept.run_id, kept.idempotency_key = True, "", ""
     yield (
         score("1 task", one, 1, 16, "empty", "no-records"),
-        Scenario("stream, 1 task", f"{SERVICE}.ScoreStream", stream, 1, ALL, 8, 8, 1_000),
+        Scenario("stream, 1 task", f"{SERVICE}.ScoreStream", stream, 1, ALL, 8, 8, 5_000),
         own("ScoreTask", "ScoreTask", vector("score_task")),
         own("ScoreTask, kept", "ScoreTask", kept.SerializeToString()),
     )
