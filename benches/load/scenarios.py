@@ -82,8 +82,8 @@ def groups() -> Iterator[tuple[Scenario, ...]]:
     kept.persist, kept.run_id, kept.idempotency_key = True, "", ""
     yield (
         score("1 task", one, 1, 16, "empty", "no-records"),
-        # Long, since the start of eight streams at once costs more; tonic ends one of 4,000 messages
-        # as a flood of small frames.
+        # Long, since the start of eight streams at once costs more; not longer, since tonic takes
+        # 4,000 small messages for a flood and ends the stream.
         Scenario("stream, 1 task", f"{SERVICE}.ScoreStream", stream, 1, ALL, 8, 8, 2_000),
         own("ScoreTask", "ScoreTask", vector("score_task")),
         own("ScoreTask, kept", "ScoreTask", kept.SerializeToString()),
