@@ -18,7 +18,16 @@ from servers import ROOT, Server
 
 from steelyard.v1 import score_pb2
 
-__all__ = ["GHZ_VERSION", "Result", "Sample", "check_answers", "install_ghz", "run"]
+__all__ = [
+    "GHZ_VERSION",
+    "Result",
+    "Sample",
+    "check_answers",
+    "ghz_command",
+    "install_ghz",
+    "on_cores",
+    "run",
+]
 
 GHZ = ROOT / ".tools" / "bin" / "ghz"
 GHZ_VERSION = "v0.121.0"
@@ -138,6 +147,19 @@ def run(scenario: Scenario, server: Server, seconds: float, core: int) -> Sample
 
 def _ghz(scenario: Scenario, server: Server, request: str, seconds: float, core: int) -> Any:
     """Its report."""
+    limits = [f"--duration={seconds:.3f}s", "--duration-stop=wait", "--cpus=1", "--format=json"]
+    done = subprocess.run(
+        ghz_command(scenario, server.address, request, *limits),
+        capture_output=True,
+        check=True,
+        timeout=seconds + 60,
+        preexec_fn=on_cores({core}),  # no thread runs yet
+    )
+    return json.loads(done.stdout)
+
+
+def ghz_command(scenario: Scenario, address: str, request: str, *limits: str) -> list[str]:
+    """The command that loads a server; `request` is a file, `limits` say how long."""
     command = [
         str(GHZ),
         "--insecure",
@@ -147,22 +169,13 @@ def _ghz(scenario: Scenario, server: Server, request: str, seconds: float, core:
         f"--binary-file={request}",
         f"--concurrency={scenario.concurrency}",
         f"--connections={scenario.connections}",
-        f"--duration={seconds:.3f}s",
-        "--duration-stop=wait",
-        "--cpus=1",
-        "--format=json",
+        *limits,
     ]
     if scenario.messages > 1:
         command.append(f"--stream-call-count={scenario.messages}")
-    done = subprocess.run(
-        [*command, server.address],
-        capture_output=True,
-        check=True,
-        timeout=seconds + 60,
-        preexec_fn=_pinned(core),  # no thread runs yet
-    )
-    return json.loads(done.stdout)
+    return [*command, address]
 
 
-def _pinned(core: int) -> Callable[[], None]:
-    return lambda: os.sched_setaffinity(0, {core})
+def on_cores(cores: set[int]) -> Callable[[], None]:
+    """Pins a process that is about to start."""
+    return lambda: os.sched_setaffinity(0, cores)

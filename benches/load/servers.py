@@ -22,6 +22,15 @@ START_SECONDS = 60
 NO_RECORDS = "STEELYARD_EXPERIMENTAL_FEATURES__EVALS_VIEW=false"
 
 
+def cpu_seconds(pid: int) -> float:
+    """The processor time that a process has used, user and system, of all its threads.
+
+    utime + stime of /proc/PID/stat, read from the process's CPU clock: clock ticks are too coarse
+    for a short run. The clock's number is that of clock_getcpuclockid(3).
+    """
+    return time.clock_gettime(~pid << 3 | 2)
+
+
 @dataclass(frozen=True, slots=True)
 class Server:
     """A running server."""
@@ -31,12 +40,8 @@ class Server:
     process: subprocess.Popen[bytes]
 
     def cpu_seconds(self) -> float:
-        """The processor time that it has used, user and system, of all its threads.
-
-        utime + stime of /proc/PID/stat, read from the process's CPU clock: clock ticks are too
-        coarse for a short run. The clock's number is that of clock_getcpuclockid(3).
-        """
-        return time.clock_gettime(~self.process.pid << 3 | 2)
+        """See the function of this name."""
+        return cpu_seconds(self.process.pid)
 
     def pause(self) -> None:
         """Stops it where it is, so that it takes nothing from the one that is measured."""

@@ -17,24 +17,20 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
-from measure import GHZ, PROTO, install_ghz
+from measure import ghz_command, install_ghz, on_cores
 from rich.console import Console
 from rich.table import Table
 from scenarios import GROUPS
-from servers import ROOT
+from servers import cpu_seconds
 
 CONNECTIONS = 16
 CALLS_PER_WORKER = 32
 REQUESTS = 20_000
 REPEATS = 7
-
-
-def cpu_seconds(pid: int) -> float:
-    """User and system time of a process; see `servers.Server.cpu_seconds`."""
-    return time.clock_gettime(~pid << 3 | 2)
 
 
 @contextmanager
@@ -59,26 +55,17 @@ def serving(workers: int) -> Iterator[tuple[str, list[int]]]:
 def load(address: str, pids: list[int]) -> tuple[float, list[int]]:
     """Microseconds of CPU per request, and the connections of each worker half way."""
     cores = {core for pid in pids for core in os.sched_getaffinity(pid)}
-    scenario = GROUPS[0][0]
+    scenario = replace(
+        GROUPS[0][0], concurrency=CALLS_PER_WORKER * len(pids), connections=CONNECTIONS
+    )
     with tempfile.NamedTemporaryFile(suffix=".bin") as request:
         request.write(scenario.request)
         request.flush()
         before = sum(map(cpu_seconds, pids))
         ghz = subprocess.Popen(
-            [
-                str(GHZ),
-                "--insecure",
-                f"--proto={PROTO}",
-                f"--import-paths={ROOT / 'proto'}",
-                f"--call={scenario.method}",
-                f"--binary-file={request.name}",
-                f"--concurrency={CALLS_PER_WORKER * len(pids)}",
-                f"--connections={CONNECTIONS}",
-                f"--total={REQUESTS}",
-                address,
-            ],
+            ghz_command(scenario, address, request.name, f"--total={REQUESTS}"),
             stdout=subprocess.DEVNULL,
-            preexec_fn=lambda: os.sched_setaffinity(0, cores),  # no thread runs yet
+            preexec_fn=on_cores(cores),  # no thread runs yet
         )
         time.sleep(0.7)
         shares = [
