@@ -6,7 +6,7 @@ import base64
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import grpc
 import jsonschema
 import pytest
 from google.protobuf import descriptor_pool, message_factory
-from google.protobuf.json_format import MessageToDict, ParseDict
+from google.protobuf.json_format import ParseDict
 
 from steelyard.errors import SteelyardError
 from steelyard.rpc_errors import to_status
@@ -26,6 +26,7 @@ sys.path.insert(0, str(VECTORS))
 import generate  # noqa: E402  # a script beside the vectors, not a package
 import records_store  # noqa: E402  # likewise
 from calls import NoCall, table_of  # noqa: E402  # likewise
+from wire_format import shaped  # noqa: E402  # likewise
 
 FILES = {path.stem: json.loads(path.read_text()) for path in (VECTORS / "wire").glob("*.json")}
 CASES = [
@@ -61,24 +62,6 @@ def test_no_engine_digest() -> None:
         for match in re.findall(r'"engineDigest": "(\w+)"', path.read_text())
     }
     assert digests == {"0" * 64}
-
-
-def normal(message: Any, shapes: Mapping[str, str]) -> Any:
-    """The message's JSON with what matches its shape replaced in every field that has one."""
-    document = MessageToDict(message)
-    for path, pattern in shapes.items():
-        _mask(document, path.split("."), pattern)
-    return document
-
-
-def _mask(node: Any, path: list[str], pattern: str) -> None:
-    if isinstance(node, list):
-        for item in node:
-            _mask(item, path[1:], pattern)
-    elif len(path) > 1 and path[0] in node:
-        _mask(node[path[0]], path[1:], pattern)
-    elif path[0] in node:
-        node[path[0]] = re.sub(pattern, "~", node[path[0]])
 
 
 @pytest.mark.parametrize(("file", "case"), CASES)
@@ -117,8 +100,9 @@ def check(file: dict[str, Any], case: dict[str, Any], table: HandlerTable) -> No
         return
     answers, status = answer(table[file["method"]], case)
     response = message_factory.GetMessageClass(method.output_type)
-    assert [normal(response.FromString(data), file["byShape"]) for data in answers] == [
-        normal(ParseDict(item["json"], response()), file["byShape"]) for item in case["responses"]
+    shapes = file["byShape"]
+    assert [shaped(response.FromString(data), shapes, "~") for data in answers] == [
+        shaped(ParseDict(item["json"], response()), shapes, "~") for item in case["responses"]
     ]
     assert status == case["status"]
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calls import Rpc
-from google.protobuf.json_format import MessageToDict, ParseDict
+from google.protobuf.json_format import ParseDict
 from google.protobuf.message import Message
 from google.rpc import code_pb2
 from records_store import RECORDS, ask
-from wire_format import ANY, MALFORMED, Case, Group, Raw, Status
+from wire_format import ANY, MALFORMED, Case, Group, Raw, Status, shaped
 
 from steelyard.server.table import HandlerTable
 
@@ -53,10 +53,7 @@ class Method:
         )
 
     def _scrubbed(self, answer: Message) -> Message:
-        document = MessageToDict(answer)
-        for path, pattern in self.by_shape.items():
-            scrub(document, path.split("."), pattern)
-        return ParseDict(document, self.rpc.response())
+        return ParseDict(shaped(answer, self.by_shape, _constant), self.rpc.response())
 
     def refused(self, name: str, description: str, request: Json, status: Status) -> Case:
         """A case that ends with an error."""
@@ -73,17 +70,6 @@ class Method:
             self.by_shape,
             stream=self.rpc.stream,
         )
-
-
-def scrub(node: Any, path: list[str], pattern: str) -> None:
-    """Puts the constant texts of ANY where the pattern matches."""
-    if isinstance(node, list):
-        for item in node:
-            scrub(item, path[1:], pattern)
-    elif len(path) > 1 and path[0] in node:
-        scrub(node[path[0]], path[1:], pattern)
-    elif path[0] in node:
-        node[path[0]] = re.sub(pattern, _constant, node[path[0]])
 
 
 def _constant(match: re.Match[str]) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from google.rpc import code_pb2
 __all__ = [
     "ANY",
     "DIGEST",
+    "MALFORMED",
     "RUN_ID",
     "STAMP",
     "TASK_ID",
@@ -25,6 +27,7 @@ __all__ = [
     "Raw",
     "Status",
     "dump",
+    "shaped",
 ]
 
 DOMAIN = "steelyard.dev"
@@ -44,6 +47,28 @@ ANY = {
     RUN_ID: f"er-{0:016}",
     TASK_ID: f"task-{0:016}",
 }
+
+
+def shaped(
+    message: Message, by_shape: Mapping[str, str], replacement: str | Callable[[re.Match[str]], str]
+) -> dict[str, Any]:
+    """The message's JSON with what matches its shape replaced in every field that has one."""
+    document = MessageToDict(message)
+    for path, pattern in by_shape.items():
+        _substitute(document, path.split("."), pattern, replacement)
+    return document
+
+
+def _substitute(
+    node: Any, path: list[str], pattern: str, replacement: str | Callable[[re.Match[str]], str]
+) -> None:
+    if isinstance(node, list):
+        for item in node:
+            _substitute(item, path[1:], pattern, replacement)
+    elif len(path) > 1 and path[0] in node:
+        _substitute(node[path[0]], path[1:], pattern, replacement)
+    elif path[0] in node:
+        node[path[0]] = re.sub(pattern, replacement, node[path[0]])
 
 
 @dataclass(frozen=True, slots=True)
