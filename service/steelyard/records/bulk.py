@@ -8,7 +8,6 @@ the disk. One statement with the rows in it runs in one go, and is one round tri
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from itertools import chain
 from operator import itemgetter
 from typing import Any
@@ -33,7 +32,6 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str
         connection.exec_driver_sql(_statement(table.name, names, mark, len(some)), parameters)
 
 
-@cache
 def _statement(table: str, names: tuple[str, ...], mark: str, rows: int) -> str:
     row = f"({', '.join([mark] * len(names))})"
     return f"INSERT INTO {table} ({', '.join(names)}) VALUES {', '.join([row] * rows)}"  # noqa: S608  # our own schema's names

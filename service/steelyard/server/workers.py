@@ -60,8 +60,8 @@ def pin(index: int) -> None:
     """Ties this process to one core; one process per core answers most when it stays there.
 
     Its threads share that core, so a thread that wakes another is better not interrupted by it:
-    under SCHED_BATCH a call costs about a quarter less (benches/README.md). Threads started from
-    here on inherit both: call it before there are any.
+    SCHED_BATCH sees to that, and a call costs less. Threads started from here on inherit both: call
+    it before there are any.
     """
     cores = sorted(os.sched_getaffinity(0))
     try:
