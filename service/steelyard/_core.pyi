@@ -1,7 +1,7 @@
 """The Rust core. Types and rules are documented where Python wraps them."""
 
-from collections.abc import Sequence
-from typing import Any, final
+from collections.abc import Callable, Sequence
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,10 @@ __all__ = [
     "ENGINE_VERSION",
     "ERROR_CODES",
     "Engine",
+    "Members",
     "Policy",
     "canonical_json",
+    "canonical_record",
     "canonicalize",
     "hash_contexts",
     "hash_contexts_packed",
@@ -105,6 +107,19 @@ def kernel_paths() -> list[str]: ...
 def canonical_json(value: Any, /) -> bytes:
     """Canonical JSON of a value made of None, bool, int, float, str, list, tuple and dict with str
     keys, or subclasses of these."""
+
+@final
+class Members:
+    """What `canonical_record` writes of the objects of a type."""
+
+    def __new__(cls, members: Sequence[tuple[str, str]], /) -> Self:
+        """From pairs of attribute name and JSON key. Raises InvalidInputError DUPLICATE_KEY."""
+
+def canonical_record(value: Any, members_of: Callable[[Any], Members | None], /) -> bytes:
+    """Canonical JSON of a value that also has mappings and objects of any type in it.
+
+    `members_of(type)` gives what is written of an object of that type, None for a mapping.
+    """
 
 def canonicalize(json: Buffer, /) -> bytes:
     """Canonical form of a JSON text in UTF-8.

@@ -8,6 +8,9 @@ import enum
 import hashlib
 import json
 import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -22,6 +25,22 @@ class Level(enum.IntEnum):
 
 class Name(enum.StrEnum):
     A = "a"
+
+
+@dataclass
+class Leaf:
+    """A record: `wide_name` is written before `b`, whatever the order of the fields."""
+
+    b: Any
+    wide_name: Any = None
+
+
+def members_of(kind: Any) -> _core.Members | None:
+    if issubclass(kind, Mapping):
+        return None
+    if kind is not Leaf:
+        raise TypeError(kind.__name__)
+    return _core.Members([("b", "b"), ("wide_name", "aName")])
 
 
 Pair = collections.namedtuple("Pair", ["x", "y"])
@@ -247,3 +266,54 @@ def test_large_text_from_several_threads() -> None:
     for thread in threads:
         thread.join()
     assert results == [expected] * 4
+
+
+def test_records_and_mappings_are_objects() -> None:
+    leaf = Leaf("é", [Leaf(1.0, Name.A), {"z": MappingProxyType({Name.A: 1}), "y": ()}])
+    expected = '{"aName":[{"aName":"a","b":1},{"y":[],"z":{"a":1}}],"b":"é"}'
+    assert _core.canonical_record(leaf, members_of).decode() == expected
+    assert _core.canonical_record([True, None, 3], members_of) == b"[true,null,3]"
+    assert _core.canonical_json(json.loads(expected)).decode() == expected
+
+
+def test_a_long_record_among_keys_that_must_be_sorted() -> None:
+    value = {"z": Leaf("x" * 2000, {"b": 1, "a": Leaf(2)}), "a": 1}
+    plain = {"z": {"b": "x" * 2000, "aName": {"b": 1, "a": {"b": 2, "aName": None}}}, "a": 1}
+    assert _core.canonical_record(value, members_of) == _core.canonical_json(plain)
+
+
+@pytest.mark.parametrize(
+    ("value", "reason", "path"),
+    [
+        (Leaf("\ud800"), "LONE_SURROGATE", "$.b"),
+        (Leaf([Leaf(1, {"k": 2**53})]), "INTEGER_OUT_OF_RANGE", "$.b[0].aName.k"),
+        ([Leaf(float("nan"))], "NOT_FINITE", "$[0].b"),
+    ],
+)
+def test_a_record_is_refused_with_its_path(value: Any, reason: str, path: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        _core.canonical_record(value, members_of)
+    assert caught.value.reason == reason
+    assert caught.value.violations[0].path == path
+
+
+def test_a_record_in_itself_is_too_deep() -> None:
+    leaf = Leaf(1)
+    leaf.wide_name = [leaf]
+    with pytest.raises(InvalidInputError) as caught:
+        _core.canonical_record(leaf, members_of)
+    assert caught.value.reason == "TOO_DEEP"
+
+
+def test_what_cannot_be_a_record_is_the_callers_error() -> None:
+    with pytest.raises(TypeError, match="object"):
+        _core.canonical_record(Leaf(object()), members_of)
+    with pytest.raises(TypeError):
+        _core.canonical_record(Leaf(1), lambda kind: None)
+    with pytest.raises(TypeError):
+        _core.canonical_record(Leaf(1), lambda kind: kind)  # type: ignore[arg-type, return-value]  # wrong on purpose
+    with pytest.raises(AttributeError):
+        _core.canonical_record(Leaf(1), lambda kind: _core.Members([("absent", "a")]))
+    with pytest.raises(InvalidInputError) as caught:
+        _core.Members([("a", "k"), ("b", "k")])
+    assert caught.value.reason == "DUPLICATE_KEY"

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyUnicodeEncodeError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::dict::BoundDictIterator;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
 use steelyard_core::canonical::{self, Refusal, Writer};
 use steelyard_core::error::Place;
 use steelyard_core::hash::Hex;
@@ -22,11 +22,16 @@ const RELEASE_PARSING: usize = 512 * 1024;
 /// Bytes from which hashing takes about a millisecond.
 const RELEASE_HASHING: usize = 1024 * 1024;
 
+/// Bytes of text that most values take at least.
+const EXPECTED: usize = 1024;
+
 /// Paths in errors are cut here: a hostile value can nest long keys a thousand deep.
 const MAX_PATH: usize = 256;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(canonical_json, module)?)?;
+    module.add_class::<Members>()?;
+    module.add_function(wrap_pyfunction!(canonical_record, module)?)?;
     module.add_function(wrap_pyfunction!(canonicalize, module)?)?;
     module.add_function(wrap_pyfunction!(hash_object, module)?)?;
     module.add_function(wrap_pyfunction!(hash_json, module)?)?;
@@ -39,7 +44,51 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyfunction]
 #[pyo3(signature = (value, /))]
 fn canonical_json<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-    Ok(PyBytes::new(value.py(), &write_value(value)?))
+    Ok(PyBytes::new(value.py(), &write_value(value, None)?))
+}
+
+/// What is written of the objects of a type: attributes and their keys.
+#[pyclass(frozen, module = "steelyard._core")]
+struct Members(Vec<Attribute>);
+
+struct Attribute {
+    name: Py<PyString>,
+    key: String,
+    /// The key and its colon as canonical JSON has them.
+    written: Vec<u8>,
+}
+
+#[pymethods]
+impl Members {
+    #[new]
+    #[pyo3(signature = (members, /))]
+    fn new(py: Python<'_>, members: Vec<(Py<PyString>, String)>) -> PyResult<Self> {
+        let mut attributes = Vec::with_capacity(members.len());
+        for (name, key) in members {
+            let mut writer = Writer::default();
+            writer.string(&key);
+            let refused = |refusal: Refusal| to_python(py, &refusal(Place::Path(key.clone())));
+            let mut written = writer.finish().map_err(refused)?;
+            written.push(b':');
+            attributes.push(Attribute { name, key, written });
+        }
+        attributes.sort_by(|a, b| a.key.encode_utf16().cmp(b.key.encode_utf16()));
+        if let Some(pair) = attributes.windows(2).find(|pair| pair[0].key == pair[1].key) {
+            return Err(to_python(py, &Error::DuplicateKey(Place::Path(pair[0].key.clone()))));
+        }
+        Ok(Self(attributes))
+    }
+}
+
+/// Canonical JSON of a value in which objects of other types stand for objects of JSON:
+/// `members_of(type)` gives what is written of an instance, or None for a mapping.
+#[pyfunction]
+#[pyo3(signature = (value, members_of, /))]
+fn canonical_record<'py>(
+    value: &Bound<'py, PyAny>,
+    members_of: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    Ok(PyBytes::new(value.py(), &write_value(value, Some(members_of))?))
 }
 
 /// Canonical form of a JSON text in UTF-8.
@@ -53,7 +102,7 @@ fn canonicalize(py: Python<'_>, json: Input) -> PyResult<Bound<'_, PyBytes>> {
 #[pyfunction]
 #[pyo3(signature = (value, /))]
 fn hash_object<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
-    Ok(text(value.py(), hash::sha256_hex(&write_value(value)?)))
+    Ok(text(value.py(), hash::sha256_hex(&write_value(value, None)?)))
 }
 
 /// Lower-case hexadecimal SHA-256 of the canonical form of a JSON text in UTF-8.
@@ -150,12 +199,20 @@ enum Frame<'py> {
     List(Bound<'py, PyList>, usize),
     Tuple(Bound<'py, PyTuple>, usize),
     Dict(BoundDictIterator<'py>, Option<Bound<'py, PyString>>),
+    /// An object of another type, its members, and how many of them have begun.
+    Record(Bound<'py, PyAny>, Bound<'py, Members>, usize),
 }
 
-fn write_value(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+/// Gives the members of a type that has no JSON of its own.
+type MembersOf<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
+
+fn write_value<'py>(
+    value: &Bound<'py, PyAny>,
+    members_of: MembersOf<'_, 'py>,
+) -> PyResult<Vec<u8>> {
     let mut frames = Vec::new();
-    let mut writer = Writer::default();
-    walk(value, &mut writer, &mut frames)
+    let mut writer = Writer::with_capacity(EXPECTED);
+    walk(value, members_of, &mut writer, &mut frames)
         .and_then(|()| writer.finish().map_err(Failure::Refused))
         .map_err(|failure| match failure {
             Failure::Python(error) => error,
@@ -187,12 +244,13 @@ impl From<Refusal> for Failure {
 /// Writes a value; after a failure, `frames` lead to the offending element.
 fn walk<'py>(
     value: &Bound<'py, PyAny>,
+    members_of: MembersOf<'_, 'py>,
     writer: &mut Writer,
     frames: &mut Vec<Frame<'py>>,
 ) -> Result<(), Failure> {
     let mut current = value.clone();
     loop {
-        if let Some(frame) = begin(&current, writer)? {
+        if let Some(frame) = begin(&current, members_of, writer)? {
             frames.push(frame);
         }
         current = loop {
@@ -200,9 +258,12 @@ fn walk<'py>(
                 return Ok(());
             };
             let next = match frame {
-                Frame::List(list, at) => element(list.get_item(*at).ok(), at, writer),
-                Frame::Tuple(tuple, at) => element(tuple.get_item(*at).ok(), at, writer),
+                Frame::List(list, at) => element(at, list.len(), |at| list.get_item(at), writer)?,
+                Frame::Tuple(tuple, at) => {
+                    element(at, tuple.len(), |at| tuple.get_item(at), writer)?
+                }
                 Frame::Dict(items, last) => member(items, last, writer)?,
+                Frame::Record(object, members, at) => attribute(object, members.get(), at, writer)?,
             };
             match next {
                 Some(next) => break next,
@@ -218,43 +279,59 @@ fn walk<'py>(
 /// Writes a scalar, or begins a container.
 fn begin<'py>(
     value: &Bound<'py, PyAny>,
+    members_of: MembersOf<'_, 'py>,
     writer: &mut Writer,
 ) -> Result<Option<Frame<'py>>, Failure> {
+    // Tests of a flag or an address first, then those that call.
     if let Ok(text) = value.cast::<PyString>() {
         writer.string(utf8(text)?);
-    } else if let Ok(number) = value.cast::<PyFloat>() {
-        writer.float(number.value())?;
-    } else if let Ok(dict) = value.cast::<PyDict>() {
-        writer.begin_object()?;
-        return Ok(Some(Frame::Dict(dict.iter(), None)));
-    } else if let Ok(list) = value.cast::<PyList>() {
-        writer.begin_array()?;
-        return Ok(Some(Frame::List(list.clone(), 0)));
     } else if let Ok(flag) = value.cast::<PyBool>() {
         writer.bool(flag.is_true());
     } else if let Ok(number) = value.cast::<PyInt>() {
         writer.integer(number.extract().map_err(|_| Error::IntegerOutOfRange as Refusal)?)?;
     } else if value.is_none() {
         writer.null();
+    } else if let Ok(dict) = value.cast::<PyDict>() {
+        writer.begin_object()?;
+        return Ok(Some(Frame::Dict(dict.iter(), None)));
+    } else if let Ok(list) = value.cast::<PyList>() {
+        writer.begin_array()?;
+        return Ok(Some(Frame::List(list.clone(), 0)));
     } else if let Ok(tuple) = value.cast::<PyTuple>() {
         writer.begin_array()?;
         return Ok(Some(Frame::Tuple(tuple.clone(), 0)));
+    } else if let Ok(number) = value.cast::<PyFloat>() {
+        writer.float(number.value())?;
+    } else if let Some(members_of) = members_of {
+        writer.begin_object()?;
+        let members = members_of.call1((value.get_type(),))?;
+        if members.is_none() {
+            let dict = PyDict::new(value.py());
+            dict.update(value.cast::<PyMapping>().map_err(PyErr::from)?)?;
+            return Ok(Some(Frame::Dict(dict.iter(), None)));
+        }
+        let members = members.cast_into().map_err(PyErr::from)?;
+        return Ok(Some(Frame::Record(value.clone(), members, 0)));
     } else {
         return Err(Failure::Unsupported(format!("value of type {}", value.get_type().name()?)));
     }
     Ok(None)
 }
 
+/// The next element of a sequence; asking for one past its end would cost an exception.
 fn element<'py>(
-    element: Option<Bound<'py, PyAny>>,
     at: &mut usize,
+    len: usize,
+    item: impl FnOnce(usize) -> PyResult<Bound<'py, PyAny>>,
     writer: &mut Writer,
-) -> Option<Bound<'py, PyAny>> {
-    if element.is_some() {
-        writer.begin_element();
-        *at += 1;
+) -> Result<Option<Bound<'py, PyAny>>, Failure> {
+    if *at >= len {
+        return Ok(None);
     }
-    element
+    let element = item(*at)?;
+    writer.begin_element();
+    *at += 1;
+    Ok(Some(element))
 }
 
 fn member<'py>(
@@ -269,11 +346,29 @@ fn member<'py>(
     let Ok(key) = key.cast_into::<PyString>() else {
         return Err(Failure::Unsupported("key that is not a string".to_owned()));
     };
-    writer.begin_key(0)?;
-    writer.string(utf8(&key)?);
-    writer.end_key()?;
+    write_key(&key, writer)?;
     *last = Some(key);
     Ok(Some(value))
+}
+
+fn attribute<'py>(
+    object: &Bound<'py, PyAny>,
+    members: &Members,
+    at: &mut usize,
+    writer: &mut Writer,
+) -> Result<Option<Bound<'py, PyAny>>, Failure> {
+    let Some(member) = members.0.get(*at) else {
+        return Ok(None);
+    };
+    *at += 1;
+    writer.sorted_key(&member.written);
+    Ok(Some(object.getattr(member.name.bind(object.py()))?))
+}
+
+fn write_key(key: &Bound<'_, PyString>, writer: &mut Writer) -> Result<(), Failure> {
+    writer.begin_key(0)?;
+    writer.string(utf8(key)?);
+    Ok(writer.end_key()?)
 }
 
 fn utf8<'a>(text: &'a Bound<'_, PyString>) -> Result<&'a str, Failure> {
@@ -303,6 +398,11 @@ fn path(frames: &[Frame<'_>]) -> Place {
             }
             Frame::Dict(_, Some(key)) => push_key(&mut path, key.to_str().unwrap_or_default()),
             Frame::Dict(_, None) => {}
+            Frame::Record(_, members, at) => {
+                if let Some(member) = at.checked_sub(1).and_then(|at| members.get().0.get(at)) {
+                    push_key(&mut path, &member.key);
+                }
+            }
         }
     }
     Place::Path(path)

@@ -7,25 +7,22 @@ evidence id must stand in the evaluation's bundle.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from steelyard._core import hash_object
+from steelyard._core import canonical_json, hash_object, sha256_hex
 from steelyard.errors import InvalidInputError, NotFoundError
-from steelyard.records.document import stored_document
-from steelyard.records.model import CategoryNumbers, ResultStatus, UnscoredResult
+from steelyard.records.document import StoredDocument, stored_document
+from steelyard.records.model import ResultStatus, UnscoredResult
 from steelyard.scoring.ai_reply import EvidenceRef
 from steelyard.scoring.evidence import Group
 from steelyard.scoring.followups import Suggestion, SuggestionState
 from steelyard.scoring.policy import Policy
-from steelyard.scoring.task import band_name, sample_mean
+from steelyard.scoring.task import sample_mean
 from steelyard.scoring.task_types import CategoryResult, TaskEvaluation
 from steelyard.scoring.text import check_id, clean, is_blank
 
 __all__ = ["CheckedResult", "check_evaluation", "check_text", "check_unscored"]
-
-_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 MAX_TEXT = 20_000
 MAX_SUGGESTIONS = 100
@@ -43,7 +40,7 @@ class CheckedResult:
     band: str
     policy_name: str
     policy_version: int
-    categories: tuple[CategoryNumbers, ...]
+    categories: tuple[CategoryResult, ...]
     reason: str
     document: str
     suggestions: tuple[Suggestion, ...]
@@ -88,10 +85,11 @@ def check_evaluation(
         _check_evidence(f"categories[{index}].evidence", each.evidence, sources)
     _check_suggestions(evaluation, sources)
     document = stored_document(evaluation)
-    text = _JSON.encode(document).encode()
-    if len(text) > MAX_DOCUMENT_BYTES:
+    if len(document.text) > MAX_DOCUMENT_BYTES:
         raise InvalidInputError.at(
-            "evaluation", "TOO_LARGE", f"has {len(text)} bytes, limit {MAX_DOCUMENT_BYTES}"
+            "evaluation",
+            "TOO_LARGE",
+            f"has {len(document.text)} bytes, limit {MAX_DOCUMENT_BYTES}",
         )
     return CheckedResult(
         run_id=evaluation.run_id,
@@ -101,14 +99,9 @@ def check_evaluation(
         band=evaluation.overall_band,
         policy_name=policy.name,
         policy_version=policy.version,
-        categories=tuple(
-            CategoryNumbers(
-                each.category, each.deterministic_score, each.ai_score, each.final_score
-            )
-            for each in evaluation.categories
-        ),
+        categories=evaluation.categories,
         reason="",
-        document=text.decode(),
+        document=document.text.decode(),
         suggestions=evaluation.suggestions,
         idempotency_key=idempotency_key,
         content_hash=_content_hash(evaluation, document) if idempotency_key else "",
@@ -146,25 +139,29 @@ def check_unscored(result: UnscoredResult) -> CheckedResult:
 
 def _check_scores(evaluation: TaskEvaluation, policy: Policy) -> None:
     _check_category_set(evaluation.categories, policy)
+    bands = policy.bands
+    path = "categories[{}]."
     for index, (each, weight) in enumerate(zip(evaluation.categories, policy.weights, strict=True)):
-        path = f"categories[{index}]"
-        _check_score(f"{path}.deterministic_score", each.deterministic_score)
+        _check_score(path + "deterministic_score", each.deterministic_score, index)
         for place, sample in enumerate(each.ai_samples):
-            _check_score(f"{path}.ai_samples[{place}]", sample)
-        _check_score(f"{path}.ai_score", each.ai_score)
+            _check_score(path + "ai_samples[{}]", sample, index, place)
+        _check_score(path + "ai_score", each.ai_score, index)
         if each.ai_samples:
             mean = sample_mean(each.ai_samples)
-            _same(f"{path}.ai_score", "MEAN_MISMATCH", each.ai_score, mean)
+            _same(path + "ai_score", "MEAN_MISMATCH", each.ai_score, mean, index)
         final = policy.blend(each.deterministic_score, each.ai_score)
-        _same(f"{path}.final_score", "FINAL_MISMATCH", each.final_score, final)
-        _same(f"{path}.band", "BAND_MISMATCH", each.band, band_name(policy, final))
-        _same(f"{path}.weight", "WEIGHT_MISMATCH", each.weight, weight)
+        _same(path + "final_score", "FINAL_MISMATCH", each.final_score, final, index)
+        _same(path + "band", "BAND_MISMATCH", each.band, bands[policy.band(final)][0], index)
+        _same(path + "weight", "WEIGHT_MISMATCH", each.weight, weight, index)
     overall = policy.overall(bytes(each.final_score for each in evaluation.categories))
     _same("overall_score", "OVERALL_MISMATCH", evaluation.overall_score, overall)
-    _same("overall_band", "BAND_MISMATCH", evaluation.overall_band, band_name(policy, overall))
+    band = bands[policy.band(overall)][0]
+    _same("overall_band", "BAND_MISMATCH", evaluation.overall_band, band)
 
 
 def _check_category_set(categories: Sequence[CategoryResult], policy: Policy) -> None:
+    if tuple(each.category for each in categories) == policy.categories:
+        return
     seen: set[str] = set()
     for index, each in enumerate(categories):
         path = f"categories[{index}].category"
@@ -178,20 +175,24 @@ def _check_category_set(categories: Sequence[CategoryResult], policy: Policy) ->
     for name in policy.categories:
         if name not in seen:
             raise InvalidInputError.at("categories", "CATEGORY_MISSING", f"{name!r} is missing")
-    if tuple(each.category for each in categories) != policy.categories:
-        raise InvalidInputError.at("categories", "CATEGORY_ORDER", "must be in policy order")
+    raise InvalidInputError.at("categories", "CATEGORY_ORDER", "must be in policy order")
 
 
-def _check_score(path: str, value: object) -> None:
+# Their paths have a {} for each index: what is right needs no path.
+def _check_score(path: str, value: object, *indices: int) -> None:
     if type(value) is not int or not 0 <= value <= 100:
         raise InvalidInputError.at(
-            path, "SCORE_OUT_OF_RANGE", f"{value!r} is not a score, an integer from 0 to 100"
+            path.format(*indices),
+            "SCORE_OUT_OF_RANGE",
+            f"{value!r} is not a score, an integer from 0 to 100",
         )
 
 
-def _same(path: str, reason: str, given: object, computed: object) -> None:
+def _same(path: str, reason: str, given: object, computed: object, *indices: int) -> None:
     if type(given) is not type(computed) or given != computed:
-        raise InvalidInputError.at(path, reason, f"is {given!r}, but computes to {computed!r}")
+        raise InvalidInputError.at(
+            path.format(*indices), reason, f"is {given!r}, but computes to {computed!r}"
+        )
 
 
 def _check_evidence(path: str, refs: Sequence[EvidenceRef], sources: Mapping[str, Group]) -> None:
@@ -220,14 +221,14 @@ def _check_suggestions(evaluation: TaskEvaluation, sources: Mapping[str, Group])
         _check_evidence(f"{path}.evidence_refs", each.evidence_refs, sources)
 
 
-def _content_hash(evaluation: TaskEvaluation, document: Mapping[str, object]) -> str:
+def _content_hash(evaluation: TaskEvaluation, document: StoredDocument) -> str:
     """The same for the same call, whatever was stored since and whichever build answers it."""
     policy = evaluation.provenance
-    return hash_object(
-        {
-            **document,
-            "provenance": [policy.policy_name, policy.policy_version, policy.policy_digest],
-            "runId": evaluation.run_id,
-            "suggestions": [each.suggestion_id for each in evaluation.suggestions],
-        }
-    )
+    rest = [
+        policy.policy_name,
+        policy.policy_version,
+        policy.policy_digest,
+        evaluation.run_id,
+        [each.suggestion_id for each in evaluation.suggestions],
+    ]
+    return sha256_hex(document.content + canonical_json(rest))

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Row, Select, insert, select, update
 from steelyard.errors import NotFoundError, PreconditionError
 from steelyard.records.board import TaskBoard, is_queued, task_document
 from steelyard.records.checks import check_text
-from steelyard.records.document import dump, load
+from steelyard.records.document import dump, load, members
 from steelyard.records.model import FollowUpFilter, FollowUpRecord, Page, PageRequest
 from steelyard.records.numbering import moment_of, number_to_moment
 from steelyard.records.paging import Pager
@@ -28,7 +28,6 @@ from steelyard.scoring.followups import (
     Fate,
     Suggestion,
     SuggestionState,
-    SuppressedReason,
     recommend,
 )
 from steelyard.scoring.suggesting import mark_duplicates
@@ -51,6 +50,8 @@ _MOVES = {
     SuggestionState.SUPPRESSED: (SuggestionState.CREATED,),
     SuggestionState.CREATED: (),
 }
+# Their values stand in columns.
+_APART = frozenset(("run_id", "fate"))
 _ACTIVE = (SuggestionState.SUGGESTED.value, SuggestionState.CREATED.value)
 
 
@@ -128,8 +129,6 @@ def _fate_columns(fate: Fate) -> dict[str, Any]:
 
 
 def _row(number: int, run_id: str, suggestion: Suggestion, fate: Fate, now: int) -> dict[str, Any]:
-    kept = dump(suggestion)
-    del kept["fate"]
     return {
         "number": number,
         "run_id": run_id,
@@ -137,7 +136,7 @@ def _row(number: int, run_id: str, suggestion: Suggestion, fate: Fate, now: int)
         "suggestion_id": suggestion.suggestion_id,
         **_fate_columns(fate),
         "note": "",
-        "document": json.dumps(kept, ensure_ascii=False),
+        "document": dump(members(suggestion, _APART)).decode(),
         "updated_at": now,
     }
 
@@ -243,14 +242,14 @@ def list_follow_ups(
 
 
 def _record(row: Row[Any]) -> FollowUpRecord:
-    fate = Fate(
-        SuggestionState(row.state),
-        SuppressedReason(row.suppressed_reason) if row.suppressed_reason else None,
-        row.matched_task_id,
-        row.matched_suggestion_id,
-        row.created_task_id,
-    )
-    kept = json.loads(row.document) | {"runId": row.run_id, "fate": dump(fate)}
+    fate = {
+        "state": row.state,
+        "suppressedReason": row.suppressed_reason or None,
+        "matchedTaskId": row.matched_task_id,
+        "matchedSuggestionId": row.matched_suggestion_id,
+        "createdTaskId": row.created_task_id,
+    }
+    kept = json.loads(row.document) | {"runId": row.run_id, "fate": fate}
     return FollowUpRecord(
         number=row.number,
         suggestion=load(Suggestion, kept),

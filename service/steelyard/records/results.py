@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -247,7 +246,7 @@ def get_result(connection: Connection, run_id: str, task_id: str) -> ResultRecor
     if row.document is None:
         return ResultRecord(summary, None, follow_ups)
     evaluation = replace(
-        read_evaluation(json.loads(row.document)),
+        read_evaluation(row.document),
         run_id=run_id,
         suggestions=tuple(each.suggestion for each in follow_ups),
     )

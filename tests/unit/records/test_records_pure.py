@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from steelyard._core import canonicalize
 from steelyard.errors import InvalidInputError
 from steelyard.gating.report import evidence_hash
 from steelyard.records.document import dump, load, read_evaluation, stored_document
@@ -111,28 +113,61 @@ def test_an_evaluation_comes_back_from_its_document(
             drafts=[draft(title) for title in titles],
         )
     )
-    document = json.loads(json.dumps(stored_document(made)))
-    found = read_evaluation(document)
+    document = stored_document(made)
+    assert canonicalize(document.content) == document.content
+    found = read_evaluation(document.text.decode())
     assert found.bundle == made.bundle
     for name in ("categories", "provenance", "overall_score", "signals", "unknown_evidence"):
         assert getattr(found, name) == getattr(made, name)
     for suggestion in made.suggestions:
-        kept = json.loads(json.dumps(dump(suggestion)))
-        assert load(Suggestion, kept) == suggestion
+        assert load(Suggestion, json.loads(dump(suggestion))) == suggestion
 
 
 def test_documents_have_the_names_of_the_contract_and_tolerate_later_fields() -> None:
-    document = stored_document(evaluation("t", score=12))
+    document = json.loads(stored_document(evaluation("t", score=12)).text)
     assert document["categories"][0]["deterministicScore"] == 12
     assert document["overallBand"] == "failing"
     assert set(document["bundle"]) >= {"taskMetadata", "commits", "workflow", "agentLogs"}
     document["fromTheFuture"] = {"x": 1}
     del document["overallRationale"]
     with pytest.raises(TypeError):
-        read_evaluation(document)
+        read_evaluation(json.dumps(document))
     document["overallRationale"] = ""
     del document["bundle"]["agentLogs"]
-    assert read_evaluation(document).overall_score == 12
+    assert read_evaluation(json.dumps(document)).overall_score == 12
+
+
+def test_documents_with_a_run_and_suggestions_of_their_own_are_read() -> None:
+    made = replace(evaluation("t"), suggestions=())
+    document = json.loads(stored_document(made).text)
+    earlier = {"runId": "", "suggestions": []} | document
+    assert read_evaluation(json.dumps(earlier)) == made
+
+
+def test_the_content_of_a_document_is_the_same_whichever_build_made_it() -> None:
+    made = evaluation("t")
+    other = replace(made, provenance=replace(made.provenance, engine_digest="0" * 64))
+    one, two = stored_document(made), stored_document(other)
+    assert one.content == two.content
+    assert one.text != two.text
+    assert json.loads(two.text)["provenance"]["engineDigest"] == "0" * 64
+
+
+def test_a_document_that_json_cannot_hold_is_refused_with_its_path() -> None:
+    made = evaluation("t")
+    for changed, reason, path in (
+        (replace(made, overall_rationale="\ud800"), "LONE_SURROGATE", "$.overallRationale"),
+        (replace(made, overall_score=2**60), "INTEGER_OUT_OF_RANGE", "$.overallScore"),
+        (
+            replace(made, categories=(replace(made.categories[0], rationale="\ud800"),)),
+            "LONE_SURROGATE",
+            "$.categories[0].rationale",
+        ),
+    ):
+        with pytest.raises(InvalidInputError) as caught:
+            stored_document(changed)
+        assert caught.value.reason == reason
+        assert caught.value.violations[0].path == path
 
 
 def test_any_altered_page_token_is_refused() -> None:

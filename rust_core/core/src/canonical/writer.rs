@@ -224,6 +224,16 @@ impl Writer {
         Ok(())
     }
 
+    /// Begins a member of an object whose members all come by this method, in canonical order and
+    /// without duplicates. `written` is the escaped key in its quotes and the colon.
+    #[inline]
+    pub fn sorted_key(&mut self, written: &[u8]) {
+        if self.out.last() != Some(&b'{') {
+            self.out.push(b',');
+        }
+        self.raw(written);
+    }
+
     /// Ends a key; its value follows.
     ///
     /// # Errors
