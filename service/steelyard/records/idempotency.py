@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, bindparam, insert, select
+from sqlalchemy import Connection
 
+from steelyard._core import canonical_json
 from steelyard.errors import AlreadyExistsError, SteelyardError
-from steelyard.records.schema import idempotency_keys
+from steelyard.records.rows import KeyRow, insert_rows, placeholders
 from steelyard.records.writer import Transaction
 
 __all__ = ["find", "find_many", "key_row", "remember", "reused"]
@@ -20,12 +21,8 @@ __all__ = ["find", "find_many", "key_row", "remember", "reused"]
 # Key -> (content hash, ids of what the first call made).
 Found = dict[str, tuple[str, list[str]]]
 
-_KNOWN = select(
-    idempotency_keys.c.key, idempotency_keys.c.content_hash, idempotency_keys.c.made
-).where(
-    idempotency_keys.c.scope == bindparam("scope"),
-    idempotency_keys.c.key.in_(bindparam("keys", expanding=True)),
-)
+# The driver's own SQL: to expand a list of keys costs SQLAlchemy more than the database to look.
+_KNOWN = "SELECT key, content_hash, made FROM idempotency_keys WHERE scope = {} AND key IN ({})"
 
 
 def find_many(connection: Connection, scope: str, keys: Sequence[str]) -> Found:
@@ -33,8 +30,9 @@ def find_many(connection: Connection, scope: str, keys: Sequence[str]) -> Found:
     wanted = [key for key in keys if key]
     if not wanted:
         return {}
-    rows = connection.execute(_KNOWN, {"scope": scope, "keys": wanted})
-    return {row.key: (row.content_hash, json.loads(row.made)) for row in rows}
+    statement = _KNOWN.format(placeholders(connection, 1), placeholders(connection, len(wanted)))
+    rows = connection.exec_driver_sql(statement, (scope, *wanted))
+    return {key: (content_hash, json.loads(made)) for key, content_hash, made in rows}
 
 
 def find(connection: Connection, scope: str, key: str, content_hash: str) -> list[str] | None:
@@ -54,22 +52,12 @@ def reused(key: str) -> SteelyardError:
     )
 
 
-def key_row(
-    scope: str, key: str, content_hash: str, made: Sequence[str], now: int
-) -> dict[str, object]:
-    """The columns of a new key."""
-    return {
-        "scope": scope,
-        "key": key,
-        "content_hash": content_hash,
-        "made": json.dumps(list(made)),
-        "at": now,
-    }
+def key_row(scope: str, key: str, content_hash: str, made: Sequence[str], now: int) -> KeyRow:
+    """The row of a new key."""
+    return KeyRow(scope, key, content_hash, canonical_json(made).decode(), now)
 
 
 def remember(tx: Transaction, scope: str, key: str, content_hash: str, made: Sequence[str]) -> None:
     """Notes what a call with this key made; without a key nothing."""
     if key:
-        tx.connection.execute(
-            insert(idempotency_keys), key_row(scope, key, content_hash, made, tx.now)
-        )
+        insert_rows(tx.connection, [key_row(scope, key, content_hash, made, tx.now)])

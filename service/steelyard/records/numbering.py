@@ -9,7 +9,7 @@ primary key refuses the second, which is tried again with a later number. Good u
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 __all__ = [
@@ -74,5 +74,10 @@ class Numbering:
 
     def next(self) -> int:
         """A new number."""
-        self._last = max(self._last + 1, self.now() - _EPOCH_MICROS)
-        return (self._last << _NODE_BITS) | self._node
+        return self.many(1)[0]
+
+    def many(self, count: int) -> Sequence[int]:
+        """New numbers, ascending, of one look at the clock."""
+        first = max(self._last + 1, self.now() - _EPOCH_MICROS)
+        self._last = first + count - 1
+        return range(first << _NODE_BITS | self._node, (first + count) << _NODE_BITS, NODES)

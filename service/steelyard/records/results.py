@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,6 @@ from steelyard.errors import AlreadyExistsError, NotFoundError, SteelyardError
 from steelyard.records import idempotency
 from steelyard.records.aggregates import matching
 from steelyard.records.board import TaskBoard
-from steelyard.records.bulk import insert_rows
 from steelyard.records.checks import CheckedResult
 from steelyard.records.document import read_evaluation
 from steelyard.records.followups import follow_ups_of, save_follow_ups
@@ -30,25 +29,25 @@ from steelyard.records.model import (
 )
 from steelyard.records.numbering import number_to_moment
 from steelyard.records.paging import Pager
+from steelyard.records.rows import (
+    CategoryRow,
+    DocumentRow,
+    EventRow,
+    KeyRow,
+    ResultRow,
+    RunRow,
+    insert_rows,
+)
 from steelyard.records.run_state import (
-    COUNTER,
     DEFAULT_LEASE_S,
     RunState,
-    event_row,
     lock_runs,
     new_run_id,
     no_run,
     run_row,
     save_run_states,
 )
-from steelyard.records.schema import (
-    idempotency_keys,
-    result_categories,
-    result_documents,
-    results,
-    run_events,
-    runs,
-)
+from steelyard.records.schema import result_categories, result_documents, results
 from steelyard.records.writer import Transaction
 from steelyard.scoring.followups import Fate
 
@@ -63,23 +62,21 @@ class _Group:
     """The rows that one group of results adds."""
 
     def __init__(self) -> None:
-        self.runs: list[dict[str, Any]] = []
-        self.results: list[dict[str, Any]] = []
-        self.documents: list[dict[str, Any]] = []
-        self.categories: list[dict[str, Any]] = []
-        self.events: list[dict[str, Any]] = []
-        self.keys: list[dict[str, Any]] = []
+        self.runs: list[RunRow] = []
+        self.results: list[ResultRow] = []
+        self.documents: list[DocumentRow] = []
+        self.categories: list[CategoryRow] = []
+        self.events: list[EventRow] = []
+        self.keys: list[KeyRow] = []
 
     def insert(self, connection: Connection) -> None:
-        for table, rows in (
-            (runs, self.runs),
-            (results, self.results),
-            (result_documents, self.documents),
-            (result_categories, self.categories),
-            (run_events, self.events),
-            (idempotency_keys, self.keys),
-        ):
-            insert_rows(connection, table, rows)
+        # In the order of their foreign keys.
+        insert_rows(connection, self.runs)
+        insert_rows(connection, self.results)
+        insert_rows(connection, self.documents)
+        insert_rows(connection, self.categories)
+        insert_rows(connection, self.events)
+        insert_rows(connection, self.keys)
 
 
 def save_results(
@@ -100,6 +97,8 @@ def save_results(
     )
     states = lock_runs(tx.connection, (request.run_id for request in requests if request.run_id))
     taken = _taken(tx.connection, requests)
+    # A result has a number, and so has its run if it comes with one. They are drawn under the lock.
+    numbers = iter(tx.numbering.many(2 * len(requests)))
     group = _Group()
     outcomes: list[Saved | SteelyardError] = []
     suggestions = []
@@ -112,7 +111,7 @@ def save_results(
                 run_id, task_id = known[1]
                 outcomes.append((run_id, task_id, True))
                 continue
-            run_id = _add(tx, group, states, taken, request)
+            run_id = _add(tx, group, states, taken, numbers, request)
         except SteelyardError as refusal:
             outcomes.append(refusal)
             continue
@@ -147,9 +146,10 @@ def _add(
     group: _Group,
     states: dict[str, RunState],
     taken: set[tuple[str, str]],
+    numbers: Iterator[int],
     request: CheckedResult,
 ) -> str:
-    number = tx.numbering.next()
+    number = next(numbers)
     if request.run_id:
         run_id = request.run_id
         state = states.get(run_id)
@@ -165,60 +165,56 @@ def _add(
         group.events.append(state.event(EventType.RESULT_STORED, tx.now, request.task_id))
         state.count(request.status)
     else:
-        run_id = _add_own_run(tx, group, request)
+        run_id = _add_own_run(tx, group, next(numbers), request)
     group.results.append(
-        {
-            "number": number,
-            "run_id": run_id,
-            "task_id": request.task_id,
-            "status": request.status.value,
-            "overall_score": request.overall_score,
-            "band": request.band,
-            "policy_name": request.policy_name,
-            "policy_version": request.policy_version,
-            "reason": request.reason,
-        }
+        ResultRow(
+            number=number,
+            run_id=run_id,
+            task_id=request.task_id,
+            status=request.status.value,
+            overall_score=request.overall_score,
+            band=request.band,
+            policy_name=request.policy_name,
+            policy_version=request.policy_version,
+            reason=request.reason,
+        )
     )
     if request.status is ResultStatus.SCORED:
-        group.documents.append({"number": number, "document": request.document})
+        group.documents.append(DocumentRow(number, request.document))
     group.categories += [
-        {
-            "number": number,
-            "position": position,
-            "category": each.category,
-            "deterministic_score": each.deterministic_score,
-            "ai_score": each.ai_score,
-            "final_score": each.final_score,
-        }
+        CategoryRow(
+            number,
+            position,
+            each.category,
+            each.deterministic_score,
+            each.ai_score,
+            each.final_score,
+        )
         for position, each in enumerate(request.categories)
     ]
     return run_id
 
 
-def _add_own_run(tx: Transaction, group: _Group, request: CheckedResult) -> str:
-    number = tx.numbering.next()
+def _add_own_run(tx: Transaction, group: _Group, number: int, request: CheckedResult) -> str:
     run_id = new_run_id(number)
-    kinds = (EventType.RUN_CREATED, EventType.RESULT_STORED, EventType.RUN_COMPLETED)
-    row = run_row(
-        number,
-        run_id,
-        Trigger.API,
-        RunStatus.COMPLETED,
-        now=tx.now,
-        lease_seconds=DEFAULT_LEASE_S,
-        event_count=len(kinds),
+    events = (
+        EventRow(run_id, 1, EventType.RUN_CREATED.value, tx.now),
+        EventRow(run_id, 2, EventType.RESULT_STORED.value, tx.now, request.task_id),
+        EventRow(run_id, 3, EventType.RUN_COMPLETED.value, tx.now),
     )
-    group.runs.append(row | {COUNTER[request.status]: 1})
-    group.events += [
-        event_row(
+    group.events += events
+    group.runs.append(
+        run_row(
+            number,
             run_id,
-            sequence,
-            kind,
-            tx.now,
-            task_id=request.task_id if kind is EventType.RESULT_STORED else "",
+            Trigger.API,
+            RunStatus.COMPLETED,
+            now=tx.now,
+            lease_seconds=DEFAULT_LEASE_S,
+            event_count=len(events),
+            counted=request.status,
         )
-        for sequence, kind in enumerate(kinds, 1)
-    ]
+    )
     return run_id
 
 

@@ -6,20 +6,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, select, update
 
 from steelyard.errors import NotFoundError, PreconditionError, SteelyardError
 from steelyard.records.model import EventType, FinishRequest, ResultStatus, RunStatus, Trigger
-from steelyard.records.schema import run_events, runs
+from steelyard.records.rows import EventRow, RunRow, insert_rows
+from steelyard.records.schema import runs
 from steelyard.records.writer import Transaction
 
 __all__ = [
-    "COUNTER",
     "DEFAULT_LEASE_S",
     "MAX_LEASE_S",
     "RunState",
     "close_run",
-    "event_row",
     "lock_run",
     "lock_runs",
     "new_run_id",
@@ -33,7 +32,7 @@ MAX_LEASE_S = 7 * 24 * 3600
 _MICROS = 1_000_000
 
 # The column that counts results of a status.
-COUNTER = {
+_COUNTER = {
     ResultStatus.SCORED: "scored",
     ResultStatus.SKIPPED: "skipped",
     ResultStatus.ERROR: "errors",
@@ -58,46 +57,27 @@ def run_row(
     *,
     now: int,
     lease_seconds: int,
+    event_count: int,
     summary: str = "",
-    **more: Any,
-) -> dict[str, Any]:
-    """The columns of a new run."""
-    started = status is not RunStatus.PENDING
-    return {
-        "number": number,
-        "run_id": run_id,
-        "trigger": trigger.value,
-        "status": status.value,
-        "summary": summary,
-        "error": "",
-        "scored": 0,
-        "skipped": 0,
-        "errors": 0,
-        "event_count": 0,
-        "lease_seconds": lease_seconds,
-        "lease_expires_at": now + lease_seconds * _MICROS if status is RunStatus.RUNNING else None,
-        "started_at": now if started else None,
-        "finished_at": now if status.is_terminal else None,
-        "schedule_tick": None,
-        "window_start": None,
-        "window_end": None,
-        "aggregates": None,
-        **more,
-    }
-
-
-def event_row(
-    run_id: str, sequence: int, kind: EventType, now: int, task_id: str = "", message: str = ""
-) -> dict[str, Any]:
-    """The columns of a new event."""
-    return {
-        "run_id": run_id,
-        "sequence": sequence,
-        "type": kind.value,
-        "at": now,
-        "task_id": task_id,
-        "message": message,
-    }
+    counted: ResultStatus | None = None,
+) -> RunRow:
+    """The row of a new run; `counted` is the status of a result that comes with it."""
+    return RunRow(
+        number=number,
+        run_id=run_id,
+        trigger=trigger.value,
+        status=status.value,
+        summary=summary,
+        error="",
+        scored=int(counted is ResultStatus.SCORED),
+        skipped=int(counted is ResultStatus.SKIPPED),
+        errors=int(counted is ResultStatus.ERROR),
+        event_count=event_count,
+        lease_seconds=lease_seconds,
+        lease_expires_at=now + lease_seconds * _MICROS if status is RunStatus.RUNNING else None,
+        started_at=None if status is RunStatus.PENDING else now,
+        finished_at=now if status.is_terminal else None,
+    )
 
 
 @dataclass(slots=True)
@@ -126,7 +106,7 @@ class RunState:
                 "run_id", "RUN_LEASE_EXPIRED", f"the lease of run {self.run_id!r} is over"
             )
 
-    def keep_alive(self, now: int, lease_seconds: int = 0) -> list[dict[str, Any]]:
+    def keep_alive(self, now: int, lease_seconds: int = 0) -> list[EventRow]:
         """Starts a pending run, extends the lease; returns the events to write."""
         events = []
         self.changed = True
@@ -140,13 +120,13 @@ class RunState:
 
     def count(self, status: ResultStatus) -> None:
         """One more result of this status."""
-        name = COUNTER[status]
+        name = _COUNTER[status]
         setattr(self, name, getattr(self, name) + 1)
 
-    def event(self, kind: EventType, now: int, task_id: str = "") -> dict[str, Any]:
+    def event(self, kind: EventType, now: int, task_id: str = "", message: str = "") -> EventRow:
         """The next event of the run."""
         self.event_count += 1
-        return event_row(self.run_id, self.event_count, kind, now, task_id)
+        return EventRow(self.run_id, self.event_count, kind.value, now, task_id, message)
 
 
 _STATE_COLUMNS = (
@@ -215,9 +195,9 @@ def save_run_states(connection: Connection, states: Sequence[RunState]) -> None:
 
 def close_run(tx: Transaction, state: RunState, request: FinishRequest, **values: Any) -> None:
     """Writes the terminal state and its event."""
-    event = state.event(_EVENT_OF[request.status], tx.now)
-    event["message"] = request.error or request.summary
-    tx.connection.execute(insert(run_events), event)
+    message = request.error or request.summary
+    event = state.event(_EVENT_OF[request.status], tx.now, message=message)
+    insert_rows(tx.connection, [event])
     if request.summary:
         values["summary"] = request.summary
     tx.connection.execute(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, insert, select
+from sqlalchemy import Connection, Row, Select, select
 
 from steelyard._core import hash_object
 from steelyard.errors import (
@@ -34,11 +34,11 @@ from steelyard.records.model import (
 )
 from steelyard.records.numbering import moment_of, number_to_moment
 from steelyard.records.paging import Pager
+from steelyard.records.rows import EventRow, insert_rows
 from steelyard.records.run_state import (
     DEFAULT_LEASE_S,
     MAX_LEASE_S,
     close_run,
-    event_row,
     lock_run,
     lock_runs,
     new_run_id,
@@ -104,10 +104,10 @@ def create_run(tx: Transaction, draft: RunDraft) -> RunRecord:
         summary=draft.summary,
         event_count=len(kinds),
     )
-    tx.connection.execute(insert(runs), row)
-    tx.connection.execute(
-        insert(run_events),
-        [event_row(run_id, index, kind, tx.now) for index, kind in enumerate(kinds, 1)],
+    insert_rows(tx.connection, [row])
+    insert_rows(
+        tx.connection,
+        [EventRow(run_id, index, kind.value, tx.now) for index, kind in enumerate(kinds, 1)],
     )
     idempotency.remember(tx, "run", draft.idempotency_key, content, [run_id])
     return get_run(tx.connection, run_id)
@@ -128,9 +128,7 @@ def renew_run(tx: Transaction, request: tuple[str, int]) -> RunRecord:
         )
     state = lock_run(tx.connection, run_id)
     state.refuse_unless_open(tx.now)
-    events = state.keep_alive(tx.now, lease_seconds)
-    if events:
-        tx.connection.execute(insert(run_events), events)
+    insert_rows(tx.connection, state.keep_alive(tx.now, lease_seconds))
     save_run_states(tx.connection, [state])
     return get_run(tx.connection, run_id)
 

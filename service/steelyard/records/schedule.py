@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
 from cronsim import CronSim, CronSimError
-from sqlalchemy import Connection, and_, insert, or_, select, text
+from sqlalchemy import Connection, and_, or_, select, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from steelyard.errors import InvalidInputError, PreconditionError, SteelyardError
@@ -29,15 +29,15 @@ from steelyard.records.model import (
     Trigger,
 )
 from steelyard.records.numbering import Clock, micros_of, moment_of
+from steelyard.records.rows import EventRow, insert_rows
 from steelyard.records.run_state import (
     close_run,
-    event_row,
     lock_run,
     new_run_id,
     run_row,
 )
 from steelyard.records.runs import expire_leases, get_run
-from steelyard.records.schema import run_events, runs
+from steelyard.records.schema import runs
 from steelyard.records.writer import Transaction
 
 __all__ = ["Cron", "Schedule", "Tick", "claim_tick", "complete_tick"]
@@ -99,16 +99,14 @@ def claim_tick(tx: Transaction, tick: datetime) -> Tick | None:
         now=tx.now,
         lease_seconds=TICK_LEASE_S,
         event_count=2,
-        schedule_tick=micros,
-        window_start=start,
-        window_end=micros,
     )
-    tx.connection.execute(insert(runs), row)
-    tx.connection.execute(
-        insert(run_events),
+    window = row._replace(schedule_tick=micros, window_start=start, window_end=micros)
+    insert_rows(tx.connection, [window])
+    insert_rows(
+        tx.connection,
         [
-            event_row(run_id, 1, EventType.RUN_CREATED, tx.now),
-            event_row(run_id, 2, EventType.RUN_STARTED, tx.now),
+            EventRow(run_id, 1, EventType.RUN_CREATED.value, tx.now),
+            EventRow(run_id, 2, EventType.RUN_STARTED.value, tx.now),
         ],
     )
     return Tick(run_id, moment_of(start), tick)

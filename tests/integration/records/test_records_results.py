@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from statistics import fmean
 
 import pytest
-from sqlalchemy import insert, text, update
+from sqlalchemy import text, update
 
 from steelyard.errors import AlreadyExistsError, InvalidInputError, NotFoundError
 from steelyard.records.engine import writing
@@ -28,8 +28,9 @@ from steelyard.records.model import (
     UnscoredResult,
 )
 from steelyard.records.numbering import number_at
+from steelyard.records.rows import insert_rows
 from steelyard.records.run_state import run_row
-from steelyard.records.schema import runs, store_settings
+from steelyard.records.schema import store_settings
 from steelyard.records.store import Store
 from steelyard.scoring.task_evaluation import settle
 from tests.support.evaluations import CATEGORIES, Clock, evaluation
@@ -230,8 +231,16 @@ def _bulk(store: Store, count: int) -> None:
     """Rows as skipped tasks have them, oldest first."""
     first = number_at(datetime(2026, 3, 1, tzinfo=UTC))
     with writing(store.engine).begin() as connection:
-        row = run_row(first, "bulk", Trigger.API, RunStatus.COMPLETED, now=0, lease_seconds=1)
-        connection.execute(insert(runs), row)
+        row = run_row(
+            first,
+            "bulk",
+            Trigger.API,
+            RunStatus.COMPLETED,
+            now=0,
+            lease_seconds=1,
+            event_count=0,
+        )
+        insert_rows(connection, [row])
         connection.execute(text(_BULK), {"count": count, "first": first})
 
 

@@ -23,6 +23,7 @@ from steelyard.records.documents import (
     check_playbook_entry,
 )
 from steelyard.records.numbering import (
+    NODES,
     NUMBERS_PER_DAY,
     Numbering,
     micros_of,
@@ -65,6 +66,17 @@ def test_numbers_ascend_when_the_clock_steps_back() -> None:
     assert numbers == sorted(set(numbers))
     assert {number % 4096 for number in numbers} == {77}
     assert max(numbers) < 2**63
+
+
+def test_numbers_of_one_look_at_the_clock_ascend_with_all_others() -> None:
+    clock = Clock()
+    numbering = Numbering(clock, 4095)
+    numbers = [numbering.next(), *numbering.many(500), numbering.next(), *numbering.many(3)]
+    assert list(numbering.many(0)) == []
+    numbers.append(numbering.next())
+    assert numbers == sorted(set(numbers))
+    assert {number % NODES for number in numbers} == {4095}
+    assert len(numbers) == 506
 
 
 def test_times_beyond_the_numbers_are_cut() -> None:
