@@ -14,8 +14,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
@@ -35,6 +34,7 @@ _MAX_BATCH = 512
 _MAX_QUEUE = 10_000
 # A race with another server is lost at most once per attempt: its winner has committed by then.
 _ATTEMPTS = 5
+_FOREVER = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +71,27 @@ def each(write: Callable[[Transaction, Q], T]) -> Work[Q, T]:
     return work
 
 
-@dataclass(frozen=True, slots=True)
+def _held() -> threading.Lock:
+    lock = threading.Lock()
+    lock.acquire()
+    return lock
+
+
+@dataclass(slots=True, eq=False)
 class _Call:
+    """A request on its way through the writer.
+
+    `answered` is held until the outcome is there. A bare lock, since a `Future` costs each call two
+    more locks and a condition, and the calls of a busy server wait by the hundred. The writer's
+    gate guards `started` and `given_up`: of the two, what comes first decides.
+    """
+
     work: Work[Any, Any]
     request: Any
-    future: Future[Any]
+    answered: threading.Lock = field(default_factory=_held)
+    outcome: Any = None
+    started: bool = False
+    given_up: bool = False
 
 
 class Writer:
@@ -96,24 +112,31 @@ class Writer:
         Raises the refusal of this request, LimitError (queue or disk full), UnavailableError (store
         away, or `timeout` seconds over: the message says whether the call can still be stored).
         """
-        future: Future[T] = Future()
+        call = _Call(work, request)
         with self._gate:
             if self._closed:
                 raise UnavailableError("STORE_CLOSED", "the store is closing")
             if self._queue.qsize() >= _MAX_QUEUE:
                 raise LimitError("WRITE_QUEUE_FULL", "too many writes are waiting")
-            self._queue.put(_Call(work, request, future))
-        try:
-            return future.result(timeout)
-        except TimeoutError as error:
-            if future.cancel():
-                raise UnavailableError(
-                    "WRITE_TIMEOUT", "no time left; nothing was stored"
-                ) from error
+            self._queue.put(call)
+        if not call.answered.acquire(timeout=_FOREVER if timeout is None else max(timeout, 0)):
+            self._give_up(call)
+        if isinstance(call.outcome, Exception):
+            raise call.outcome
+        outcome: T = call.outcome
+        return outcome
+
+    def _give_up(self, call: _Call) -> None:
+        """Raises what is true of a call whose time is over, unless it is answered by now."""
+        with self._gate:
+            call.given_up = not call.started
+        if call.given_up:
+            raise UnavailableError("WRITE_TIMEOUT", "no time left; nothing was stored")
+        if not call.answered.acquire(blocking=False):
             raise UnavailableError(
                 "WRITE_OUTCOME_UNKNOWN",
                 "no time left while committing; try again with the same idempotency key",
-            ) from error
+            )
 
     def close(self) -> None:
         """Writes what waits, then ends the thread. Later calls are refused."""
@@ -127,7 +150,7 @@ class Writer:
         ended = False
         while not ended:
             batch, ended = self._next_batch()
-            calls = [call for call in batch if call.future.set_running_or_notify_cancel()]
+            calls = self._start(batch)
             if calls:
                 self._answer(calls)
 
@@ -144,16 +167,21 @@ class Writer:
                 return batch, False
         return batch, True
 
+    def _start(self, batch: Sequence[_Call]) -> list[_Call]:
+        with self._gate:
+            calls = [call for call in batch if not call.given_up]
+            for call in calls:
+                call.started = True
+        return calls
+
     def _answer(self, calls: Sequence[_Call]) -> None:
         try:
             outcomes = self._transact(calls)
         except Exception as error:  # whatever it is: the callers wait for an answer
             outcomes = [error] * len(calls)
         for call, outcome in zip(calls, outcomes, strict=True):
-            if isinstance(outcome, Exception):
-                call.future.set_exception(outcome)
-            else:
-                call.future.set_result(outcome)
+            call.outcome = outcome
+            call.answered.release()
 
     def _transact(self, calls: Sequence[_Call]) -> Sequence[Any]:
         with storage_errors():

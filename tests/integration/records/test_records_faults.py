@@ -16,7 +16,7 @@ from sqlalchemy import insert, text
 
 from steelyard.errors import LimitError, SteelyardError, UnavailableError
 from steelyard.records.engine import writing
-from steelyard.records.model import PageRequest, ResultFilter, RunDraft, Trigger
+from steelyard.records.model import PageRequest, ResultFilter, RunDraft, RunFilter, Trigger
 from steelyard.records.schema import idempotency_keys
 from steelyard.records.store import Store
 from steelyard.records.writer import Transaction, Writer
@@ -215,6 +215,28 @@ def test_a_caller_without_time_hears_whether_his_call_was_stored(url: str) -> No
         with pytest.raises(UnavailableError) as caught:
             writer.write(slow, None, 0.05)
         assert caught.value.reason == "WRITE_OUTCOME_UNKNOWN"
+
+
+def test_what_callers_without_time_hear_is_true_of_every_call(url: str) -> None:
+    heard: dict[str, str] = {}
+
+    def call(name: str, timeout: float) -> None:
+        try:
+            store.create_run(RunDraft(Trigger.API, name), timeout)
+            heard[name] = "STORED"
+        except UnavailableError as error:
+            heard[name] = error.reason
+
+    with Store(url) as store:
+        with ThreadPoolExecutor(32) as pool:
+            for index in range(300):
+                pool.submit(call, f"run-{index}", index % 30 / 100)
+        stored = {run.run_id for run in store.list_runs(RunFilter(), PageRequest(1000)).items}
+    assert set(heard.values()) >= {"STORED", "WRITE_TIMEOUT"}
+    assert len(heard) == 300
+    for name, word in heard.items():
+        if word != "WRITE_OUTCOME_UNKNOWN":
+            assert (name in stored) == (word == "STORED"), (name, word)
 
 
 def test_a_call_that_breaks_the_transaction_fails_alone(url: str) -> None:
