@@ -3,23 +3,29 @@
 - Persisted evaluations per second, with many callers at once (group commit), beside a bare INSERT
   loop of the same rows through the driver: once with a commit for each evaluation, which is what an
   acknowledgement promises, and once with as many evaluations in a transaction as group commit had.
+  All three take turns, on new databases; figures are medians, ratios are of one turn.
 - Milliseconds for the 100 newest results among many, with and without a filter.
 
-Run: `python -m benches.python.bench_records [--evaluations N] [--callers N] [--rows N]`. PostgreSQL
-is a private cluster with fsync on; without its binaries that half is left out by name.
+The process runs as a worker of the server does: on one core, in the same scheduling class. The
+evaluations that are stored share their parts, as a worker that has just made one has it in its
+cache; the interpreter's collector does not walk them.
+
+Run: `python -m benches.python.bench_records` (`--help` for sizes).
+PostgreSQL is a private cluster with fsync on; without its binaries that half is left out by name.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import itertools
 import statistics
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +45,8 @@ from steelyard.records.schema import (
     runs,
 )
 from steelyard.records.store import Store
+from steelyard.scoring.task_types import TaskEvaluation
+from steelyard.server.workers import pin
 
 # In the order of their foreign keys.
 TABLES = (runs, results, result_documents, result_categories, run_events, idempotency_keys)
@@ -51,67 +59,93 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--evaluations", type=int, default=4000)
     parser.add_argument("--callers", type=int, default=64)
+    parser.add_argument("--turns", type=int, default=7)
     parser.add_argument("--rows", type=int, default=1_000_000)
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="steelyard-bench-") as folder:
-        for name, new_url in stores(Path(folder)):
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="steelyard-bench-"))
+        stores = [embedded(Path(folder))]
+        binaries = find_binaries()
+        if binaries is not None:
+            cluster = stack.enter_context(closing(Cluster(binaries, fsync=True)))
+            stores.append(postgresql(cluster))
+        # After the cluster has started: its processes keep all cores.
+        pin(0)
+        for name, new_url in stores:
             print(f"\n{name}")
-            persisted(new_url, arguments.evaluations, arguments.callers)
+            persisted(new_url, arguments.evaluations, arguments.callers, arguments.turns)
             newest(new_url, arguments.rows)
+        if binaries is None:
+            print("\nPostgreSQL is left out: initdb is not installed")
 
 
-def stores(folder: Path) -> Iterator[tuple[str, Callable[[], str]]]:
-    """Each store with a maker of empty databases."""
+Maker = Callable[[], str]
+
+
+def embedded(folder: Path) -> tuple[str, Maker]:
+    """The store's name and a maker of empty databases."""
     names = itertools.count(1)
-    yield "SQLite (WAL, synchronous=FULL)", lambda: str(folder / f"bench-{next(names)}.db")
-    binaries = find_binaries()
-    if binaries is None:
-        print("\nPostgreSQL is left out: initdb is not installed")
-        return
-    with closing(Cluster(binaries, fsync=True)) as cluster:
-
-        def make() -> str:
-            name = f"bench_{next(names)}"
-            cluster.execute(f"CREATE DATABASE {name}")
-            migrate.upgrade(open_engine(store_url(cluster.url(name))))
-            return cluster.url(name)
-
-        yield "PostgreSQL (fsync on)", make
+    return "SQLite (WAL, synchronous=FULL)", lambda: str(folder / f"bench-{next(names)}.db")
 
 
-def persisted(new_url: Callable[[], str], count: int, callers: int) -> None:
+def postgresql(cluster: Cluster) -> tuple[str, Maker]:
+    """The store's name and a maker of empty databases."""
+    names = itertools.count(1)
+
+    def make() -> str:
+        name = f"bench_{next(names)}"
+        cluster.execute(f"CREATE DATABASE {name}")
+        migrate.upgrade(open_engine(store_url(cluster.url(name))))
+        return cluster.url(name)
+
+    return "PostgreSQL (fsync on)", make
+
+
+def persisted(new_url: Maker, count: int, callers: int, turns: int) -> None:
     """Prints evaluations per second of group commit and of the bare loops."""
-    made = [evaluation(f"task-{index}") for index in range(count)]
-    with Store(new_url()) as store:
-        batches = _count_transactions(store)
-        places = iter(range(count))
-        lock = threading.Lock()
+    one = evaluation("task")
+    made = [replace(one, task_id=f"task-{index}") for index in range(count)]
+    _, _, rows = grouped_commit(new_url(), made, callers)
+    gc.collect()
+    gc.freeze()
+    grouped, each, together, sizes = [], [], [], []
+    for _ in range(turns):
+        rate, size, _ = grouped_commit(new_url(), made, callers)
+        grouped.append(rate)
+        sizes.append(size)
+        each.append(bare_loop(new_url(), rows[: max(200, count // 10)], 1))
+        together.append(bare_loop(new_url(), rows, size))
+    size = round(statistics.median(sizes))
+    label = f"group commit, {callers} callers, about {size} a commit"
+    print(f"  {label:<48}{statistics.median(grouped):9,.0f} evaluations/s")
+    for label, rates in (
+        ("bare loop, commit each", each),
+        (f"bare loop, {size} a commit", together),
+    ):
+        ratios = [ours / bare for ours, bare in zip(grouped, rates, strict=True)]
+        print(
+            f"  {label:<48}{statistics.median(rates):9,.0f} evaluations/s"
+            f"   ratio {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+        )
+
+
+def grouped_commit(
+    url: str, made: Sequence[TaskEvaluation], callers: int
+) -> tuple[float, int, list[Rows]]:
+    """Evaluations per second of many callers, evaluations a transaction, and the stored rows."""
+    with Store(url) as store:
+        transactions = _count_transactions(store)
+        places = iter(range(len(made)))
 
         def call(_: int) -> None:
-            while True:
-                with lock:
-                    place = next(places, None)
-                if place is None:
-                    return
+            for place in places:
                 store.save_evaluation(made[place], f"key-{place}")
 
         started = time.perf_counter()
         with ThreadPoolExecutor(callers) as pool:
             list(pool.map(call, range(callers)))
-        grouped = count / (time.perf_counter() - started)
-        size = max(1, round(count / len(batches)))
-        evaluations = _rows_of_evaluations(store)
-    alone = evaluations[: max(200, count // 10)]
-    each = bare_loop(new_url(), alone, 1)
-    together = bare_loop(new_url(), evaluations, size)
-    print(
-        f"  group commit, {callers} callers, about {size} a commit  {grouped:9,.0f} evaluations/s"
-    )
-    for label, rate in (
-        (f"bare loop, commit each ({len(alone)})", each),
-        (f"bare loop, {size} a commit", together),
-    ):
-        print(f"  {label:<44}  {rate:9,.0f} evaluations/s   ratio {grouped / rate:.2f}")
+        rate = len(made) / (time.perf_counter() - started)
+        return rate, max(1, round(len(made) / len(transactions))), _rows_of_evaluations(store)
 
 
 def _count_transactions(store: Store) -> list[int]:
@@ -179,7 +213,7 @@ def raw(store: Store) -> Iterator[Any]:
         pooled.close()
 
 
-def newest(new_url: Callable[[], str], count: int) -> None:
+def newest(new_url: Maker, count: int) -> None:
     """Prints milliseconds for a page of 100 among `count` results."""
     bands = ("failing", "weak", "acceptable", "strong", "excellent")
     with Store(new_url()) as store:
