@@ -31,6 +31,8 @@ _POOL_TIMEOUT_S = 5
 _BUSY_TIMEOUT_MS = 5000
 _TURN_S = 0.002
 _CONNECT_TIMEOUT_S = 5
+# Prepared statements of a connection, enough for those of group commit in each of their sizes.
+_STATEMENTS = 500
 _WRITE = "steelyard_write"
 
 
@@ -91,7 +93,9 @@ def _open_sqlite(url: URL) -> Engine:
         pool_size=_POOL_SIZE,
         max_overflow=_POOL_OVERFLOW,
         pool_timeout=_POOL_TIMEOUT_S,
-        connect_args={"timeout": _BUSY_TIMEOUT_MS / 1000},
+        # The connection that wrote last has the pages and the prepared statements for the next.
+        pool_use_lifo=True,
+        connect_args={"timeout": _BUSY_TIMEOUT_MS / 1000, "cached_statements": _STATEMENTS},
     )
     folder = Path(url.database).parent
 

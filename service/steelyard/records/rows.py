@@ -26,8 +26,9 @@ __all__ = [
     "placeholders",
 ]
 
-# Below the parameters that a statement may have: 32,766 in SQLite, 65,535 in PostgreSQL.
-_MAX_PARAMETERS = 30_000
+# Rows of one statement. A group has any size, and a statement of a new size is parsed anew, which
+# costs more than to run it: with few sizes the driver has all of them prepared.
+_MAX_ROWS = 64
 
 
 class RunRow(NamedTuple):
@@ -114,10 +115,9 @@ def insert_rows(connection: Connection, rows: Sequence[Row]) -> None:
     names = kind._fields
     into = f"INSERT INTO {_TABLES[kind].name} ({', '.join(names)}) VALUES "  # noqa: S608  # our own schema's names
     one = f"({placeholders(connection, len(names))})"
-    step = _MAX_PARAMETERS // len(names)
-    for start in range(0, len(rows), step):
-        some = rows[start : start + step]
-        statement = into + ", ".join([one] * len(some))  # our own schema's names
+    for start in range(0, len(rows), _MAX_ROWS):
+        some = rows[start : start + _MAX_ROWS]
+        statement = into + ", ".join([one] * len(some))
         connection.exec_driver_sql(statement, tuple(chain.from_iterable(some)))
 
 

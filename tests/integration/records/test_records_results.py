@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import threading
+import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -32,6 +34,7 @@ from steelyard.records.rows import insert_rows
 from steelyard.records.run_state import run_row
 from steelyard.records.schema import store_settings
 from steelyard.records.store import Store
+from steelyard.records.writer import Transaction
 from steelyard.scoring.task_evaluation import settle
 from tests.support.evaluations import CATEGORIES, Clock, evaluation
 
@@ -76,6 +79,45 @@ def test_a_key_stores_once(store: Store) -> None:
     assert len(store.list_runs(RunFilter(), PageRequest()).items) == 1
     # A key of another kind of call is another key.
     assert store.create_run(RunDraft(Trigger.API, idempotency_key="key")).run_id != first.run_id
+
+
+def test_a_group_of_many_results_is_stored_as_each_alone_would_be(store: Store) -> None:
+    """More rows than one statement takes, with an old key and one that two of them share."""
+    store.save_evaluation(evaluation("old"), "old")
+    entered, leave = threading.Event(), threading.Event()
+
+    def hold(tx: Transaction, requests: Sequence[None]) -> list[None]:
+        entered.set()
+        leave.wait(10)
+        return [None] * len(requests)
+
+    calls = [(f"task-{index}", f"key-{index}") for index in range(70)]
+    calls += [("old", "old"), ("task-3", "key-3"), ("other", "key-4")]
+    with ThreadPoolExecutor(len(calls) + 1) as pool:
+        first = pool.submit(store._writer.write, hold, None)
+        entered.wait(10)
+        futures = [pool.submit(store.save_evaluation, evaluation(task), key) for task, key in calls]
+        while store._writer._queue.qsize() < len(calls):
+            time.sleep(0.01)
+        leave.set()
+        first.result()
+        errors = [each.exception() for each in futures]
+        refused = [error for error in errors if error is not None]
+        saved = [each.result() for each in futures if each.exception() is None]
+    # Of two contents for one key the first that came is stored.
+    assert len(refused) == 1
+    assert isinstance(refused[0], AlreadyExistsError)
+    assert refused[0].reason == "IDEMPOTENCY_KEY_REUSED"
+    assert sum(each.replayed for each in saved) == 2
+    found = store.list_results(ResultFilter(), PageRequest(1000)).items
+    assert len(found) == 71
+    assert {each.task_id for each in found} >= {f"task-{n}" for n in range(70) if n != 4}
+    for each in found:
+        assert [entry.category for entry in each.categories] == list(CATEGORIES)
+        assert store.get_result(each.run_id, each.task_id).evaluation is not None
+        status, events = store.events_after(each.run_id, 0)
+        assert status is RunStatus.COMPLETED
+        assert [event.task_id for event in events] == ["", each.task_id, ""]
 
 
 def test_two_servers_store_a_key_once(url: str) -> None:
