@@ -297,6 +297,18 @@ def test_a_record_is_refused_with_its_path(value: Any, reason: str, path: str) -
     assert caught.value.violations[0].path == path
 
 
+def test_a_dict_may_change_while_a_record_in_it_is_read() -> None:
+    class Restless:
+        @property
+        def b(self) -> int:
+            value["new"] = len(value)
+            return 1
+
+    value: dict[str, Any] = {"a": Restless(), "c": 2}
+    members = _core.Members([("b", "b")])
+    assert _core.canonical_record(value, lambda kind: members) == b'{"a":{"b":1},"c":2}'
+
+
 def test_a_record_in_itself_is_too_deep() -> None:
     leaf = Leaf(1)
     leaf.wide_name = [leaf]

@@ -293,7 +293,9 @@ fn begin<'py>(
         writer.null();
     } else if let Ok(dict) = value.cast::<PyDict>() {
         writer.begin_object()?;
-        return Ok(Some(Frame::Dict(dict.iter(), None)));
+        // Reading an attribute can run code; nobody else can change a copy while it is walked.
+        let items = if members_of.is_some() { dict.copy()?.iter() } else { dict.iter() };
+        return Ok(Some(Frame::Dict(items, None)));
     } else if let Ok(list) = value.cast::<PyList>() {
         writer.begin_array()?;
         return Ok(Some(Frame::List(list.clone(), 0)));

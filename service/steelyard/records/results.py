@@ -97,8 +97,9 @@ def save_results(
     )
     states = lock_runs(tx.connection, (request.run_id for request in requests if request.run_id))
     taken = _taken(tx.connection, requests)
-    # A result has a number, and so has its run if it comes with one. They are drawn under the lock.
-    numbers = iter(tx.numbering.many(2 * len(requests)))
+    # One for each result and for each run that comes with one, drawn under the lock.
+    own_runs = sum(not request.run_id for request in requests)
+    numbers = iter(tx.numbering.many(len(requests) + own_runs))
     group = _Group()
     outcomes: list[Saved | SteelyardError] = []
     suggestions = []

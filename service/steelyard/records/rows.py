@@ -16,6 +16,7 @@ from sqlalchemy import Connection, Table
 from steelyard.records import schema
 
 __all__ = [
+    "TABLES",
     "CategoryRow",
     "DocumentRow",
     "EventRow",
@@ -29,6 +30,9 @@ __all__ = [
 # Rows of one statement. A group has any size, and a statement of a new size is parsed anew, which
 # costs more than to run it: with few sizes the driver has all of them prepared.
 _MAX_ROWS = 64
+
+
+# The columns of the tables, in their order; `schema` says what they mean.
 
 
 class RunRow(NamedTuple):
@@ -97,7 +101,7 @@ class KeyRow(NamedTuple):
 
 Row = RunRow | ResultRow | DocumentRow | CategoryRow | EventRow | KeyRow
 
-_TABLES: dict[type[Row], Table] = {
+TABLES: dict[type[Row], Table] = {
     RunRow: schema.runs,
     ResultRow: schema.results,
     DocumentRow: schema.result_documents,
@@ -113,7 +117,7 @@ def insert_rows(connection: Connection, rows: Sequence[Row]) -> None:
         return
     kind = type(rows[0])
     names = kind._fields
-    into = f"INSERT INTO {_TABLES[kind].name} ({', '.join(names)}) VALUES "  # noqa: S608  # our own schema's names
+    into = f"INSERT INTO {TABLES[kind].name} ({', '.join(names)}) VALUES "  # noqa: S608  # our own schema's names
     one = f"({placeholders(connection, len(names))})"
     for start in range(0, len(rows), _MAX_ROWS):
         some = rows[start : start + _MAX_ROWS]

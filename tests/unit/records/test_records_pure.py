@@ -32,6 +32,7 @@ from steelyard.records.numbering import (
     number_to_moment,
 )
 from steelyard.records.paging import Pager
+from steelyard.records.rows import TABLES
 from steelyard.records.settings import ExperimentalFeatures, ScheduleSettings
 from steelyard.scoring.evidence import Commit, Entry, Evidence, LogEntry, StepStatus, WorkflowStep
 from steelyard.scoring.followups import Suggestion
@@ -66,6 +67,11 @@ def test_numbers_ascend_when_the_clock_steps_back() -> None:
     assert numbers == sorted(set(numbers))
     assert {number % 4096 for number in numbers} == {77}
     assert max(numbers) < 2**63
+
+
+def test_rows_have_the_columns_of_their_tables() -> None:
+    for kind, table in TABLES.items():
+        assert kind._fields == tuple(table.columns.keys())
 
 
 def test_numbers_of_one_look_at_the_clock_ascend_with_all_others() -> None:
