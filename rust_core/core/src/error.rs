@@ -24,6 +24,9 @@ pub enum Place {
     Path(String),
 }
 
+/// An error that still lacks its place, which only the driver of a walk knows.
+pub type Refusal = fn(Place) -> Error;
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::dict::BoundDictIterator;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
-use steelyard_core::canonical::{self, Refusal, Writer};
-use steelyard_core::error::Place;
+use steelyard_core::canonical::{self, Writer};
+use steelyard_core::error::{Place, Refusal};
 use steelyard_core::hash::Hex;
 use steelyard_core::{Error, hash};
 

@@ -16,7 +16,7 @@ mod scan;
 mod writer;
 
 pub use parse::canonicalize;
-pub use writer::{Refusal, Writer};
+pub use writer::Writer;
 
 /// Arrays and objects may nest this deep; deeper values are refused with `TOO_DEEP`.
 pub const MAX_DEPTH: usize = 1_000;

@@ -1,8 +1,7 @@
 //! Numbers in their ECMAScript form.
 
 use super::MAX_SAFE_INTEGER;
-use super::writer::Refusal;
-use crate::error::Error;
+use crate::error::{Error, Refusal};
 
 /// Decimals of at most this many significant digits survive binary64 unchanged (`DBL_DIG`).
 const EXACT_DIGITS: usize = 15;

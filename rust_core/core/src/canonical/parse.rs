@@ -2,8 +2,8 @@
 
 use super::number;
 use super::scan::find_special;
-use super::writer::{Refusal, Writer};
-use crate::error::{Error, Place};
+use super::writer::Writer;
+use crate::error::{Error, Place, Refusal};
 
 /// The canonical form of a JSON text.
 ///

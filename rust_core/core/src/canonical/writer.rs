@@ -5,14 +5,11 @@ use std::cmp::Ordering;
 use super::order::{is_plain, prefix, utf16_order};
 use super::scan::find_special;
 use super::{MAX_DEPTH, MAX_SAFE_INTEGER, number};
-use crate::error::{Error, Place};
+use crate::error::{Error, Refusal};
 
 /// Objects up to this length are sorted where they stand. Longer ones wait for one pass over the whole
 /// text: text nested in many of them would otherwise move many times.
 const MAX_MOVED: usize = 1024;
-
-/// An error that still lacks its place, which only the driver of the walk knows.
-pub type Refusal = fn(Place) -> Error;
 
 /// Writes one JSON value in canonical form.
 ///
@@ -428,6 +425,7 @@ fn span(text: &[u8], from: u32, to: u32) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Place;
 
     #[test]
     fn offsets_end_at_4_gib() {
