@@ -54,6 +54,17 @@ def test_all_layouts_give_the_reference_numbers() -> None:
         assert batch.below_floor is None
 
 
+def test_every_score_has_the_band_of_the_reference() -> None:
+    policy = steelyard.TASK_EVALUATION
+    for score in range(101):
+        name = policy.band_name(score)
+        assert name == policy.bands[policy.band(score)][0]
+        assert name == reference.band(reference.TASK_EVALUATION, score)
+    for method in (policy.band, policy.band_name):
+        with pytest.raises(ValueError, match="101 is not a score"):
+            method(101)
+
+
 def test_a_batch_is_frozen() -> None:
     batch = steelyard.score(some(2), some(2))
     for array in (batch.final, batch.band, batch.overall, batch.overall_band):

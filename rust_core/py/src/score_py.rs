@@ -115,6 +115,11 @@ impl Policy {
         Ok(self.0.policy().band(valid(score)?))
     }
 
+    fn band_name(&self, score: u8) -> PyResult<&str> {
+        let policy = self.0.policy();
+        Ok(&policy.bands()[usize::from(policy.band(valid(score)?))].name)
+    }
+
     fn __repr__(&self) -> String {
         format!("<Policy {}@{}>", self.0.policy().name(), self.0.policy().version())
     }

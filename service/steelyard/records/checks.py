@@ -139,7 +139,6 @@ def check_unscored(result: UnscoredResult) -> CheckedResult:
 
 def _check_scores(evaluation: TaskEvaluation, policy: Policy) -> None:
     _check_category_set(evaluation.categories, policy)
-    bands = policy.bands
     path = "categories[{}]."
     for index, (each, weight) in enumerate(zip(evaluation.categories, policy.weights, strict=True)):
         _check_score(path + "deterministic_score", each.deterministic_score, index)
@@ -151,11 +150,11 @@ def _check_scores(evaluation: TaskEvaluation, policy: Policy) -> None:
             _same(path + "ai_score", "MEAN_MISMATCH", each.ai_score, mean, index)
         final = policy.blend(each.deterministic_score, each.ai_score)
         _same(path + "final_score", "FINAL_MISMATCH", each.final_score, final, index)
-        _same(path + "band", "BAND_MISMATCH", each.band, bands[policy.band(final)][0], index)
+        _same(path + "band", "BAND_MISMATCH", each.band, policy.band_name(final), index)
         _same(path + "weight", "WEIGHT_MISMATCH", each.weight, weight, index)
     overall = policy.overall(bytes(each.final_score for each in evaluation.categories))
     _same("overall_score", "OVERALL_MISMATCH", evaluation.overall_score, overall)
-    band = bands[policy.band(overall)][0]
+    band = policy.band_name(overall)
     _same("overall_band", "BAND_MISMATCH", evaluation.overall_band, band)
 
 

@@ -14,7 +14,6 @@ __all__ = [
     "CategoryScore",
     "SampleSpread",
     "TaskScore",
-    "band_name",
     "sample_mean",
     "score_task",
 ]
@@ -86,7 +85,7 @@ def score_task(
             CategoryScore(
                 category=category,
                 final_score=final,
-                band=band_name(policy, final),
+                band=policy.band_name(final),
                 spread=spread,
                 below_floor=floor is not None and final < floor,
             )
@@ -95,14 +94,9 @@ def score_task(
     return TaskScore(
         categories=tuple(categories),
         overall_score=overall,
-        overall_band=band_name(policy, overall),
+        overall_band=policy.band_name(overall),
         provenance=Provenance.of(policy),
     )
-
-
-def band_name(policy: Policy, score: int) -> str:
-    """The name of the band that a score 0..100 falls into."""
-    return policy.bands[policy.band(score)][0]
 
 
 def sample_mean(samples: Sequence[int]) -> int:
