@@ -31,12 +31,6 @@ DEFAULT_LEASE_S = 300
 MAX_LEASE_S = 7 * 24 * 3600
 _MICROS = 1_000_000
 
-# The column that counts results of a status.
-_COUNTER = {
-    ResultStatus.SCORED: "scored",
-    ResultStatus.SKIPPED: "skipped",
-    ResultStatus.ERROR: "errors",
-}
 _EVENT_OF = {
     RunStatus.COMPLETED: EventType.RUN_COMPLETED,
     RunStatus.FAILED: EventType.RUN_FAILED,
@@ -62,6 +56,7 @@ def run_row(
     counted: ResultStatus | None = None,
 ) -> RunRow:
     """The row of a new run; `counted` is the status of a result that comes with it."""
+    scored, skipped, errors = _counts(counted)
     return RunRow(
         number=number,
         run_id=run_id,
@@ -69,14 +64,23 @@ def run_row(
         status=status.value,
         summary=summary,
         error="",
-        scored=int(counted is ResultStatus.SCORED),
-        skipped=int(counted is ResultStatus.SKIPPED),
-        errors=int(counted is ResultStatus.ERROR),
+        scored=scored,
+        skipped=skipped,
+        errors=errors,
         event_count=event_count,
         lease_seconds=lease_seconds,
         lease_expires_at=now + lease_seconds * _MICROS if status is RunStatus.RUNNING else None,
         started_at=None if status is RunStatus.PENDING else now,
         finished_at=now if status.is_terminal else None,
+    )
+
+
+def _counts(status: ResultStatus | None) -> tuple[int, int, int]:
+    """What a result of a status adds to a run's scored, skipped and errors."""
+    return (
+        int(status is ResultStatus.SCORED),
+        int(status is ResultStatus.SKIPPED),
+        int(status is ResultStatus.ERROR),
     )
 
 
@@ -120,8 +124,10 @@ class RunState:
 
     def count(self, status: ResultStatus) -> None:
         """One more result of this status."""
-        name = _COUNTER[status]
-        setattr(self, name, getattr(self, name) + 1)
+        scored, skipped, errors = _counts(status)
+        self.scored += scored
+        self.skipped += skipped
+        self.errors += errors
 
     def event(self, kind: EventType, now: int, task_id: str = "", message: str = "") -> EventRow:
         """The next event of the run."""
