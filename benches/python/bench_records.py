@@ -105,12 +105,14 @@ def persisted(new_url: Maker, count: int, callers: int, turns: int) -> None:
     """Prints evaluations per second of group commit and of the bare loops."""
     one = evaluation("task")
     made = [replace(one, task_id=f"task-{index}") for index in range(count)]
-    _, _, rows = grouped_commit(new_url(), made, callers)
+    first = new_url()
+    grouped_commit(first, made, callers)
+    rows = rows_of_evaluations(first)
     gc.collect()
     gc.freeze()
     grouped, each, together, sizes = [], [], [], []
     for _ in range(turns):
-        rate, size, _ = grouped_commit(new_url(), made, callers)
+        rate, size = grouped_commit(new_url(), made, callers)
         grouped.append(rate)
         sizes.append(size)
         each.append(bare_loop(new_url(), rows[: max(200, count // 10)], 1))
@@ -129,10 +131,8 @@ def persisted(new_url: Maker, count: int, callers: int, turns: int) -> None:
         )
 
 
-def grouped_commit(
-    url: str, made: Sequence[TaskEvaluation], callers: int
-) -> tuple[float, int, list[Rows]]:
-    """Evaluations per second of many callers, evaluations a transaction, and the stored rows."""
+def grouped_commit(url: str, made: Sequence[TaskEvaluation], callers: int) -> tuple[float, int]:
+    """Evaluations per second of many callers, and evaluations a transaction."""
     with Store(url) as store:
         transactions = _count_transactions(store)
         places = iter(range(len(made)))
@@ -145,7 +145,7 @@ def grouped_commit(
         with ThreadPoolExecutor(callers) as pool:
             list(pool.map(call, range(callers)))
         rate = len(made) / (time.perf_counter() - started)
-        return rate, max(1, round(len(made) / len(transactions))), _rows_of_evaluations(store)
+        return rate, max(1, round(len(made) / len(transactions)))
 
 
 def _count_transactions(store: Store) -> list[int]:
@@ -162,9 +162,9 @@ def _count_transactions(store: Store) -> list[int]:
     return seen
 
 
-def _rows_of_evaluations(store: Store) -> list[Rows]:
+def rows_of_evaluations(url: str) -> list[Rows]:
     """The stored rows, regrouped by evaluation: what a bare loop has to insert."""
-    with store.engine.connect() as connection:
+    with Store(url) as store, store.engine.connect() as connection:
         stored = {table.name: connection.execute(select(table)).all() for table in TABLES}
     by_run: dict[str, Rows] = {row.run_id: [] for row in stored[runs.name]}
     run_of = {row.number: row.run_id for row in stored[results.name]}
