@@ -120,7 +120,9 @@ class Writer:
             if self._queue.qsize() >= _MAX_QUEUE:
                 raise LimitError("WRITE_QUEUE_FULL", "too many writes are waiting")
             self._queue.put(call)
-        if not call.answered.acquire(timeout=_FOREVER if timeout is None else max(timeout, 0)):
+        # A deadline may lie beyond what a lock can wait for.
+        wait = _FOREVER if timeout is None else min(max(timeout, 0), threading.TIMEOUT_MAX)
+        if not call.answered.acquire(timeout=wait):
             self._give_up(call)
         if isinstance(call.outcome, Exception):
             raise call.outcome

@@ -16,7 +16,14 @@ from sqlalchemy import insert, text
 
 from steelyard.errors import LimitError, SteelyardError, UnavailableError
 from steelyard.records.engine import writing
-from steelyard.records.model import PageRequest, ResultFilter, RunDraft, RunFilter, Trigger
+from steelyard.records.model import (
+    PageRequest,
+    ResultFilter,
+    RunDraft,
+    RunFilter,
+    RunStatus,
+    Trigger,
+)
 from steelyard.records.schema import idempotency_keys
 from steelyard.records.store import Store
 from steelyard.records.writer import Transaction, Writer
@@ -215,6 +222,13 @@ def test_a_caller_without_time_hears_whether_his_call_was_stored(url: str) -> No
         with pytest.raises(UnavailableError) as caught:
             writer.write(slow, None, 0.05)
         assert caught.value.reason == "WRITE_OUTCOME_UNKNOWN"
+
+
+def test_a_deadline_beyond_all_clocks_is_waited_for(url: str) -> None:
+    with Store(url) as store:
+        for timeout in (1e10, 3.6e11, 1e300, float("inf")):
+            run = store.create_run(RunDraft(Trigger.API), timeout)
+            assert store.get_run(run.run_id).status is RunStatus.PENDING
 
 
 def test_what_callers_without_time_hear_is_true_of_every_call(url: str) -> None:
